@@ -1,0 +1,109 @@
+"""The protocol every learner follows.
+
+A :class:`Learner` is a recipe. Bound to a split and to the rows to answer for, it becomes a
+:class:`Trainer`, which holds what all models share (distances, Gram matrices) and answers for many training
+sets at once: ``learner.bind(split, X).predict(subsets)`` has one row a model and one column a row of ``X``.
+
+Training sets no model can learn from still get an answer: one class only, that class; no row at all, the
+most frequent class (the mean, for regression).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdvm.parallel import Prefer
+from cdvm.split import Features, Split, Task
+from cdvm.subsets import Subsets
+
+__all__ = ["Learner", "Trainer", "class_counts", "degenerate"]
+
+
+class Learner(ABC):
+    """A way to train a model on a subset of the training rows."""
+
+    name: ClassVar[str]
+    task: Task = "classification"
+
+    @abstractmethod
+    def bind(self, split: Split, X: Features) -> Trainer:
+        """Prepare to train on rows of ``split`` and to answer for the rows ``X``."""
+
+    @abstractmethod
+    def spec(self) -> dict[str, Any]:
+        """All that decides the learner's answers, as plain values for a manifest."""
+
+    def predict(self, split: Split, subsets: Subsets, X: Features) -> NDArray[Any]:
+        """Predictions of one model per subset on the rows ``X``; see :meth:`Trainer.predict`."""
+        return self.bind(split, X).predict(subsets)
+
+
+class Trainer(ABC):
+    """A learner at work on one split, answering for the rows ``X``."""
+
+    prefer: ClassVar[Prefer] = "threads"
+
+    def __init__(self, split: Split, X: Features) -> None:
+        self.split = split
+        self.X = X
+
+    @abstractmethod
+    def _labels(self, subsets: Subsets) -> NDArray[Any]:
+        """Predictions for training sets with at least two classes (one row, for regression)."""
+
+    @abstractmethod
+    def _scores(self, subsets: Subsets) -> NDArray[np.floating[Any]]:
+        """Scores for training sets with at least two classes."""
+
+    def predict(self, subsets: Subsets) -> NDArray[Any]:
+        """Class codes (targets, for regression) of shape (n_models, n_rows)."""
+        fixed = degenerate(self.split, subsets)
+        if fixed is None:
+            return self._labels(subsets)
+        constant, free = fixed
+        dtype = np.float64 if self.split.task == "regression" else np.int32
+        answer = np.empty((len(subsets), self.X.shape[0]), dtype=dtype)
+        answer[:] = constant[:, None]
+        if free.any():
+            answer[free] = self._labels(subsets[free])
+        return answer
+
+    def scores(self, subsets: Subsets) -> NDArray[np.floating[Any]]:
+        """One score per class, larger is likelier: shape (n_models, n_rows, n_classes)."""
+        fixed = degenerate(self.split, subsets)
+        if fixed is None:
+            return self._scores(subsets)
+        constant, free = fixed
+        one_hot = np.eye(self.split.n_classes, dtype=np.float32)[constant.astype(np.int64)]
+        answer = np.empty((len(subsets), self.X.shape[0], self.split.n_classes), dtype=np.float32)
+        answer[:] = one_hot[:, None, :]
+        if free.any():
+            answer[free] = self._scores(subsets[free])
+        return answer
+
+
+def class_counts(split: Split, subsets: Subsets) -> NDArray[np.int64]:
+    """Rows of each class in each training set, shape (n_models, n_classes)."""
+    one_hot = np.eye(split.n_classes, dtype=np.int64)[split.y]
+    return np.asarray(subsets.members @ one_hot, dtype=np.int64)
+
+
+def degenerate(split: Split, subsets: Subsets) -> tuple[NDArray[Any], NDArray[np.bool_]] | None:
+    """Constant answer of every training set that allows no model, and a mask of those that do.
+
+    None when every set allows a model.
+    """
+    if split.task == "regression":
+        free = subsets.sizes > 0
+        return None if free.all() else (np.full(len(subsets), split.y.mean()), free)
+    counts = class_counts(split, subsets)
+    free = (counts > 0).sum(axis=1) > 1
+    if free.all():
+        return None
+    constant = counts.argmax(axis=1)
+    constant[counts.sum(axis=1) == 0] = np.bincount(split.y, minlength=split.n_classes).argmax()
+    return constant, free

@@ -1,0 +1,202 @@
+"""Which rows each model is trained on.
+
+Model ``t`` of a design sees rows that follow from ``(seed, t)`` alone: every random number is read from
+the counter-based generator Philox at a position computed from ``t``, so models can be drawn in any order,
+on any worker and in chunks of any size and are always the same.
+
+Three designs: ``bernoulli`` includes each row independently with probability *p*, ``fixed`` takes exactly
+``round(p·n)`` distinct rows, ``bootstrap`` draws ``round(p·n)`` rows with replacement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from enum import IntEnum
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from cdvm.errors import InputError
+
+__all__ = ["Design", "DesignKind", "Stream", "Subsets", "draw_words"]
+
+DesignKind = Literal["bernoulli", "fixed", "bootstrap"]
+
+_WORDS_AT_ONCE = 1 << 23  # 64 MiB of random words
+
+
+class Stream(IntEnum):
+    """Independent sequences of one seed, one per purpose."""
+
+    MEMBERS = 0
+    BATCHES = 1
+    WEIGHTS = 2
+    ESTIMATOR = 3
+    BASELINE = 4
+
+
+def draw_words(seed: int, stream: Stream, first: int, count: int, words: int) -> NDArray[np.uint64]:
+    """Random 64-bit words of items ``first`` to ``first + count``: one row an item, ``words`` columns.
+
+    >>> whole = draw_words(7, Stream.MEMBERS, 0, 5, 3)
+    >>> bool((draw_words(7, Stream.MEMBERS, 3, 2, 3) == whole[3:]).all())
+    True
+    """
+    blocks = -(-words // 4)  # Philox makes four words a counter value
+    key = np.array([seed, int(stream)], dtype=np.uint64)
+    generator = np.random.Philox(counter=first * blocks, key=key)
+    raw = generator.random_raw(count * blocks * 4).reshape(count, blocks * 4)
+    return np.asarray(raw[:, :words], dtype=np.uint64)
+
+
+@dataclass(frozen=True, eq=False)
+class Subsets:
+    """Training sets of several models.
+
+    Attributes
+    ----------
+    members : csr_array of shape (n_models, n_rows)
+        How often each row is in each model's training set (0 or 1 except for a bootstrap).
+    models : ndarray of shape (n_models,)
+        The number of each model in its design; learners derive their own random numbers from it.
+    seed : int
+        Seed of the design.
+    """
+
+    members: sparse.csr_array
+    models: NDArray[np.int64]
+    seed: int = 0
+
+    @classmethod
+    def of(cls, sets: Sequence[ArrayLike], n_rows: int, *, seed: int = 0, first: int = 0) -> Subsets:
+        """Subsets from explicit lists of row positions; a repeated position is a repeated row.
+
+        >>> Subsets.of([[0, 2], [1, 1]], n_rows=3).members.toarray()
+        array([[1, 0, 1], [0, 2, 0]], dtype=int32)
+        """
+        rows = [np.asarray(s, dtype=np.int64).ravel() for s in sets]
+        for number, r in enumerate(rows):
+            if r.size and (r.min() < 0 or r.max() >= n_rows):
+                raise InputError(f"subset {number} names a row outside 0..{n_rows - 1}")
+        sizes = np.array([r.size for r in rows], dtype=np.int64)
+        model = np.repeat(np.arange(len(rows)), sizes)
+        flat = np.concatenate(rows) if rows else np.empty(0, dtype=np.int64)
+        members = _members(model, flat, len(rows), n_rows)
+        return cls(members, np.arange(first, first + len(rows), dtype=np.int64), seed)
+
+    def __len__(self) -> int:
+        return int(self.members.shape[0])
+
+    def __getitem__(self, which: slice | NDArray[Any]) -> Subsets:
+        return Subsets(self.members[which], self.models[which], self.seed)
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Rows of each training set, repeated rows counted as often as they occur."""
+        return np.asarray(self.members.sum(axis=1), dtype=np.int64)
+
+    def rows(self, k: int) -> NDArray[np.int64]:
+        """Sorted row positions of the ``k``-th training set, repeated rows repeated."""
+        start, stop = self.members.indptr[k : k + 2]
+        return np.repeat(self.members.indices[start:stop].astype(np.int64), self.members.data[start:stop])
+
+
+@dataclass(frozen=True)
+class Design:
+    """How the training sets of all models are drawn.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows of the training set.
+    inclusion : float
+        *p*: the probability of a row, or the share of rows drawn.
+    kind : {"bernoulli", "fixed", "bootstrap"}
+    seed : int
+
+    Examples
+    --------
+    >>> design = Design(n_rows=1000, inclusion=0.03, seed=1)
+    >>> late = design.take(range(4000, 4002))
+    >>> both = design.take([4001, 17])
+    >>> bool((late.rows(1) == both.rows(0)).all())
+    True
+    """
+
+    n_rows: int
+    inclusion: float = 0.03
+    kind: DesignKind = "bernoulli"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("bernoulli", "fixed", "bootstrap"):
+            raise InputError(f"design={self.kind!r}: use 'bernoulli', 'fixed' or 'bootstrap'")
+        if not 0 < self.inclusion <= 1 or (self.inclusion == 1 and self.kind != "bootstrap"):
+            raise InputError(f"inclusion={self.inclusion!r}: use a probability between 0 and 1, e.g. 0.03")
+        if self.n_rows < 1:
+            raise InputError(f"n_rows={self.n_rows}: a design needs at least one row")
+        if not 0 <= self.seed < 1 << 64:
+            raise InputError(f"seed={self.seed}: use a whole number from 0 to 2**64 - 1")
+
+    @property
+    def size(self) -> int:
+        """Rows drawn per model by the fixed and bootstrap designs; the expectation for Bernoulli."""
+        return max(1, round(self.inclusion * self.n_rows))
+
+    def describe(self) -> dict[str, Any]:
+        """The fields as plain values, for a manifest."""
+        return asdict(self)
+
+    def take(self, models: Iterable[int]) -> Subsets:
+        """Training sets of the given models, in the order given."""
+        numbers = np.asarray(
+            models if isinstance(models, np.ndarray | range | list) else list(models), dtype=np.int64
+        )
+        parts: list[sparse.csr_array] = []
+        runs = np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1) if numbers.size else []
+        at_once = max(1, _WORDS_AT_ONCE // self.n_rows)
+        for run in runs:
+            for start in range(0, len(run), at_once):
+                piece = run[start : start + at_once]
+                parts.append(self._draw(int(piece[0]), len(piece)))
+        members = (
+            sparse.vstack(parts, format="csr")
+            if parts
+            else sparse.csr_array((0, self.n_rows), dtype=np.int32)
+        )
+        return Subsets(sparse.csr_array(members), numbers, self.seed)
+
+    def _draw(self, first: int, count: int) -> sparse.csr_array:
+        if self.kind == "fixed":
+            keys = draw_words(self.seed, Stream.MEMBERS, first, count, self.n_rows)
+            row = np.argpartition(keys, self.size - 1, axis=1)[:, : self.size]
+        else:
+            # 32 bits decide a row exactly enough (2**-32) at half the cost of 64.
+            draws = self.n_rows if self.kind == "bernoulli" else self.size
+            words = draw_words(self.seed, Stream.MEMBERS, first, count, -(-draws // 2))
+            halves = np.ascontiguousarray(words.astype("<u8", copy=False)).view("<u4")[:, :draws]
+            if self.kind == "bernoulli":
+                inside = halves < np.uint32(min(round(self.inclusion * 2**32), 2**32 - 1))
+                sizes = np.count_nonzero(inside, axis=1)
+                row = np.flatnonzero(inside) - np.repeat(np.arange(count) * self.n_rows, sizes)
+                indptr = np.concatenate([[0], np.cumsum(sizes)])
+                ones = np.ones(len(row), dtype=np.int32)
+                return sparse.csr_array(
+                    (ones, row.astype(np.int32), indptr.astype(np.int32)), shape=(count, self.n_rows)
+                )
+            row = ((halves.astype(np.uint64) * np.uint64(self.n_rows)) >> np.uint64(32)).astype(np.int64)
+        model = np.repeat(np.arange(count), self.size)
+        return _members(model, row.ravel(), count, self.n_rows)
+
+
+def _members(
+    model: NDArray[np.int64], row: NDArray[np.int64], n_models: int, n_rows: int
+) -> sparse.csr_array:
+    ones = np.ones(len(row), dtype=np.int32)
+    place = (model.astype(np.int32), row.astype(np.int32))
+    members = sparse.coo_array((ones, place), shape=(n_models, n_rows)).tocsr()
+    members.sum_duplicates()
+    return sparse.csr_array(members)
