@@ -12,8 +12,6 @@ or no model saw have attribution 0.
 
 from __future__ import annotations
 
-import json
-import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
@@ -25,7 +23,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
-from cdvm.errors import InputError, StoreError
+from cdvm.errors import InputError
+from cdvm.files import load_arrays, save_arrays
 
 if TYPE_CHECKING:
     from cdvm.outcomes import Outcomes
@@ -138,29 +137,14 @@ class Attribution(ABC):
 
     def save(self, path: str | Path) -> Path:
         """Write to one ``.npz`` file, read back by :meth:`load`; an existing file is replaced whole."""
-        target = Path(path)
-        target = target if target.suffix == ".npz" else target.with_name(target.name + ".npz")
-        partial = target.with_name(target.name + ".part")
-        arrays: Any = self._payload()
-        meta = np.array(json.dumps({"format": 1, "kind": type(self).__name__, "shape": self.shape}))
-        with partial.open("wb") as file:
-            np.savez_compressed(file, meta=meta, **arrays)
-        partial.replace(target)
-        return target
+        return save_arrays(path, "attribution", {"shape": self.shape}, self._payload())
 
     @staticmethod
     def load(path: str | Path) -> Attribution:
         """Read what :meth:`save` wrote."""
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                meta = json.loads(str(file["meta"]))
-                arrays = {key: file[key] for key in file.files if key != "meta"}
-        except FileNotFoundError:
-            raise
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            raise StoreError(f"{path} is not a whole attribution file ({error}): save it again") from error
+        meta, arrays = load_arrays(path, "attribution")
         shape = tuple(meta["shape"])
-        if meta["kind"] == "ImplicitAttribution":
+        if "outcomes" in arrays:
             n_models = len(arrays["indptr"]) - 1
             ones = np.ones(len(arrays["indices"]), dtype=np.int32)
             members = sparse.csr_array((ones, arrays["indices"], arrays["indptr"]), (n_models, shape[0]))
@@ -267,7 +251,7 @@ class ImplicitAttribution(Attribution):
         w = np.asarray(rows, dtype=np.float64)
         per_model = self.members @ (self._scale * w)
         judged: Vector = (per_model.astype(np.float32) @ self.outcomes).astype(np.float64)
-        return judged - self._totals * float(self._shift @ w)
+        return np.asarray(judged - self._totals * float(self._shift @ w))
 
     def row_sums(self) -> Vector:
         per_model = self.outcomes.sum(axis=1, dtype=np.float64)

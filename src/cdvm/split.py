@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.multiclass import type_of_target
 
@@ -41,6 +42,8 @@ class Split:
         The label of each code; None for regression.
     rows : ndarray
         Position of each training row in the table that was passed.
+    n_table : int
+        Rows of that table, those held out included.
     index : ndarray or None
         The training rows' DataFrame labels, where there was a DataFrame.
     """
@@ -51,6 +54,7 @@ class Split:
     y_val: NDArray[Any]
     classes: NDArray[Any] | None
     rows: NDArray[np.int64]
+    n_table: int
     index: NDArray[Any] | None = None
     X_test: Features | None = None
     y_test: NDArray[Any] | None = None
@@ -73,6 +77,16 @@ class Split:
     def judges(self) -> tuple[Features, NDArray[Any]]:
         """The rows on which outcomes are recorded, and their labels."""
         return self.X_val, self.y_val
+
+    def standardized(self) -> Split:
+        """The same rows, every feature scaled to mean 0 and deviation 1 over the training rows.
+
+        Sparse features are scaled but not centred.
+        """
+        scaler = StandardScaler(with_mean=not sparse.issparse(self.X)).fit(self.X)
+        parts = {"X": self.X, "X_val": self.X_val, "X_test": self.X_test}
+        scaled: dict[str, Any] = {k: None if v is None else scaler.transform(v) for k, v in parts.items()}
+        return replace(self, **scaled)
 
     def fingerprint(self) -> str:
         """Digest of the training and judging rows: equal data, equal digest."""
@@ -148,13 +162,14 @@ class Split:
                 y_val=codes[validation],
                 classes=classes,
                 rows=rows[train],
+                n_table=len(rows),
                 index=None if index is None else index[train],
             )
             if test_size:
                 split = replace(split, X_test=features[parts[2]], y_test=codes[parts[2]])
         else:
             X_checked, y_checked = _second(X_val, y_val, "val", columns, features, classes, task)
-            split = cls(features, codes, X_checked, y_checked, classes, rows, index)
+            split = cls(features, codes, X_checked, y_checked, classes, rows, len(rows), index)
         if X_test is not None:
             X_checked, y_checked = _second(X_test, y_test, "test", columns, features, classes, task)
             split = replace(split, X_test=X_checked, y_test=y_checked)

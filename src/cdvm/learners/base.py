@@ -28,6 +28,7 @@ class Learner(ABC):
 
     name: ClassVar[str]
     task: Task = "classification"
+    stochastic: bool = False  # whether two trainings on the same rows may differ
 
     @abstractmethod
     def bind(self, split: Split, X: Features) -> Trainer:
@@ -46,6 +47,7 @@ class Trainer(ABC):
     """A learner at work on one split, answering for the rows ``X``."""
 
     prefer: ClassVar[Prefer] = "threads"
+    chunk: ClassVar[int] = 250  # models a task trains: enough to batch, few enough to lose little
 
     def __init__(self, split: Split, X: Features) -> None:
         self.split = split

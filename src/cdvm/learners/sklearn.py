@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,7 @@ class SklearnLearner(Learner):
                 )
         self.estimator = estimator
         self.task = "regression" if is_regressor(estimator) else "classification"
+        self.stochastic = bool(_open_states(estimator))
 
     def bind(self, split: Split, X: Features) -> Trainer:
         if self.task != split.task:
@@ -55,16 +56,13 @@ class SklearnLearner(Learner):
 
 
 class _SklearnTrainer(Trainer):
-    prefer: Prefer = "processes"  # type: ignore[misc]
+    prefer: ClassVar[Prefer] = "processes"
+    chunk: ClassVar[int] = 50
 
     def __init__(self, split: Split, X: Features, estimator: Any) -> None:
         super().__init__(split, X)
         self.estimator = estimator
-        self._open_states = [
-            key
-            for key, value in estimator.get_params(deep=True).items()
-            if (key == "random_state" or key.endswith("__random_state")) and value is None
-        ]
+        self._open_states = _open_states(estimator)
 
     def _labels(self, subsets: Subsets) -> NDArray[Any]:
         dtype = np.float64 if self.split.task == "regression" else np.int32
@@ -113,3 +111,12 @@ class _SklearnTrainer(Trainer):
                     f"{type(self.estimator).__name__} could not be fitted on the {len(rows)} rows of model "
                     f"{int(subsets.models[k])}: {error}"
                 ) from error
+
+
+def _open_states(estimator: Any) -> list[str]:
+    """Parameters that seed the estimator's randomness and were left to us."""
+    return [
+        key
+        for key, value in estimator.get_params(deep=True).items()
+        if (key == "random_state" or key.endswith("__random_state")) and value is None
+    ]

@@ -1,0 +1,5 @@
+"""``python -m cdvm``."""
+
+from cdvm.cli import main
+
+main()

@@ -1,0 +1,248 @@
+"""Run a learner over a design and keep, for every model and every judge, whether the model was right.
+
+Right or wrong is one bit. A per-row score (the margin, the negative squared error, a function of the user's)
+is one float32 instead. A run can be split over model ranges, killed and continued; it ends with the same
+bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdvm.errors import InputError, StoreError
+from cdvm.learners.base import Learner, Trainer, degenerate
+from cdvm.parallel import stream
+from cdvm.progress import Progress
+from cdvm.split import Split
+from cdvm.store import Chunk, Store, missing_ranges
+from cdvm.subsets import Design
+
+__all__ = ["Outcome", "Outcomes", "merge_stores", "record_outcomes"]
+
+Score = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
+Outcome = Literal["correct", "margin", "squared_error"] | Score
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """What every model answered on every judge.
+
+    Attributes
+    ----------
+    design : Design
+        Decides which rows each model saw.
+    models : ndarray of shape (n_models,)
+        Numbers of the models in the design, increasing.
+    data : ndarray of shape (n_models, ...)
+        Packed bits (uint8), or float32 scores.
+    n_judges : int
+    degenerate : int
+        Models whose training set was empty or of one class, and which answered with a constant.
+    declaration : dict
+        Learner, outcome, design and data fingerprint as plain values.
+    """
+
+    design: Design
+    models: NDArray[np.int64]
+    data: NDArray[Any]
+    n_judges: int
+    degenerate: int
+    declaration: dict[str, Any]
+
+    @property
+    def n_models(self) -> int:
+        return len(self.models)
+
+    @property
+    def binary(self) -> bool:
+        """Whether outcomes are right/wrong bits."""
+        return self.data.dtype == np.uint8
+
+    def values(self) -> NDArray[Any]:
+        """Outcomes of shape (n_models, n_judges): 0/1 (uint8) or scores (float32)."""
+        if self.binary:
+            return np.unpackbits(self.data, axis=1, count=self.n_judges)
+        return self.data
+
+    def save(self, path: str | Path) -> Path:
+        """Write into a store directory, read back by :meth:`load`."""
+        store = Store(path, self.declaration)
+        runs = np.split(np.arange(self.n_models), np.flatnonzero(np.diff(self.models) != 1) + 1)
+        for number, run in enumerate(runs):
+            first, stop = int(self.models[run[0]]), int(self.models[run[-1]]) + 1
+            # the count is of all models together; the first range carries it
+            store.write(Chunk(first, stop, self.degenerate if number == 0 else 0, self.data[run]))
+        return store.path
+
+    @classmethod
+    def load(cls, path: str | Path) -> Outcomes:
+        """Outcomes of all models whose results are in a store."""
+        store = Store(path)
+        return _gather(store.declaration, list(store.read()), where=str(path))
+
+    def merge(self, other: Outcomes) -> Outcomes:
+        """Outcomes over the models of both; the two must be of one run and share no model."""
+        if self.declaration != other.declaration:
+            raise StoreError("these outcomes are of different designs, learners or data and cannot be merged")
+        shared = np.intersect1d(self.models, other.models)
+        if shared.size:
+            raise StoreError(
+                f"both hold model {int(shared[0])} ({shared.size} in all): ranges must be disjoint"
+            )
+        models = np.concatenate([self.models, other.models])
+        order = np.argsort(models)
+        return Outcomes(
+            self.design,
+            models[order],
+            np.concatenate([self.data, other.data])[order],
+            self.n_judges,
+            self.degenerate + other.degenerate,
+            self.declaration,
+        )
+
+
+def record_outcomes(
+    split: Split,
+    learner: Learner,
+    design: Design,
+    models: range,
+    *,
+    outcome: Outcome | None = None,
+    store: str | Path | None = None,
+    n_jobs: int | None = -1,
+    progress: bool | None = None,
+) -> Outcomes:
+    """Train the given models of a design and record their outcomes.
+
+    Parameters
+    ----------
+    split : Split
+    learner : Learner
+    design : Design
+    models : range
+        Numbers of the models to train.
+    outcome : {"correct", "margin", "squared_error"} or callable, optional
+        Right or wrong by default (negative squared error for regression). A function gets the judges' class
+        codes and scores of shape (n_models, n_judges, n_classes), or their targets and predictions of shape
+        (n_models, n_judges), and returns an array of shape (n_models, n_judges); larger is better.
+    store : path, optional
+        Directory to keep results in; models found there are not trained again.
+    n_jobs : int
+    progress : bool, optional
+        Show a bar; by default on a terminal.
+    """
+    if models.step != 1 or not len(models):
+        raise InputError(f"models={models}: use a range of at least one model, e.g. range(5000)")
+    outcome = outcome or ("squared_error" if split.task == "regression" else "correct")
+    X, y = split.judges
+    declaration = {
+        "design": design.describe(),
+        "learner": learner.spec(),
+        "outcome": _outcome_name(outcome, split),
+        "n_judges": len(y),
+        "fingerprint": split.fingerprint(),
+    }
+    kept = Store(store, declaration) if store is not None else None
+    chunks = list(kept.read()) if kept else []
+    trainer = learner.bind(split, X)
+    todo = missing_ranges(models.start, models.stop, [(c.first, c.stop) for c in chunks], trainer.chunk)
+    tasks = [(trainer, design, y, outcome, first, stop) for first, stop in todo]
+    left = sum(stop - first for first, stop in todo)
+    with Progress("models", len(models), enabled=progress, done=len(models) - left) as bar:
+        for _, chunk in stream(_run_chunk, tasks, n_jobs=n_jobs, prefer=trainer.prefer):
+            if kept:
+                kept.write(chunk)
+            chunks.append(chunk)
+            bar.advance(chunk.stop - chunk.first)
+    return _gather(declaration, chunks, where=str(store), only=models)
+
+
+def merge_stores(target: str | Path, *sources: str | Path) -> Outcomes:
+    """Merge stores over disjoint model ranges into a new one."""
+    if not sources:
+        raise InputError("name at least one store to merge")
+    merged = Outcomes.load(sources[0])
+    for source in sources[1:]:
+        merged = merged.merge(Outcomes.load(source))
+    merged.save(target)
+    return merged
+
+
+def _run_chunk(
+    trainer: Trainer, design: Design, y: NDArray[Any], outcome: Outcome, first: int, stop: int
+) -> Chunk:
+    subsets = design.take(range(first, stop))
+    constant = degenerate(trainer.split, subsets)
+    count = 0 if constant is None else int((~constant[1]).sum())
+    if outcome == "correct":
+        data: NDArray[Any] = np.packbits(trainer.predict(subsets) == y, axis=1)
+    else:
+        answer = trainer.predict(subsets) if trainer.split.task == "regression" else trainer.scores(subsets)
+        score = _SCORES[outcome] if isinstance(outcome, str) else outcome
+        data = np.asarray(score(y, answer), dtype=np.float32)
+        if data.shape != (len(subsets), len(y)):
+            raise InputError(
+                f"outcome returned an array of shape {data.shape}: ({len(subsets)}, {len(y)}) was expected, "
+                "one number per model and judge"
+            )
+        if not np.isfinite(data).all():
+            raise InputError("outcome returned NaN or infinity")
+    return Chunk(first, stop, count, data)
+
+
+def _margin(codes: NDArray[Any], scores: NDArray[Any]) -> NDArray[Any]:
+    """Score of the true class less the best other; a class never trained on is beaten by all."""
+    known = codes >= 0
+    place = np.where(known, codes, 0)[None, :, None]
+    true = np.take_along_axis(scores, np.broadcast_to(place, (len(scores), len(codes), 1)), axis=2)[..., 0]
+    others = scores.copy()
+    np.put_along_axis(others, np.broadcast_to(place, (len(scores), len(codes), 1)), -np.inf, axis=2)
+    margin = true - others.max(axis=2)
+    return np.asarray(np.where(known, margin, scores.min(axis=2) - scores.max(axis=2)))
+
+
+def _negative_squared_error(target: NDArray[Any], prediction: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(-((prediction - target) ** 2))
+
+
+_SCORES: dict[str, Score] = {"margin": _margin, "squared_error": _negative_squared_error}
+
+
+def _outcome_name(outcome: Outcome, split: Split) -> str:
+    if callable(outcome):
+        return f"{outcome.__module__}.{getattr(outcome, '__qualname__', repr(outcome))}"
+    allowed = ("squared_error",) if split.task == "regression" else ("correct", "margin")
+    if outcome not in allowed:
+        raise InputError(
+            f"outcome={outcome!r} does not fit a {split.task} task: use {' or '.join(map(repr, allowed))}, "
+            "or a function"
+        )
+    return outcome
+
+
+def _gather(
+    declaration: dict[str, Any], chunks: list[Chunk], *, where: str, only: range | None = None
+) -> Outcomes:
+    if not chunks:
+        raise StoreError(f"{where} holds no outcomes yet")
+    chunks = sorted(chunks, key=lambda c: (c.first, c.stop))
+    models = np.concatenate([np.arange(c.first, c.stop) for c in chunks])
+    data = np.concatenate([c.data for c in chunks])
+    models, place = np.unique(models, return_index=True)
+    if only is not None:
+        inside = (models >= only.start) & (models < only.stop)
+        models, place = models[inside], place[inside]
+    return Outcomes(
+        design=Design(**declaration["design"]),
+        models=models,
+        data=data[place],
+        n_judges=int(declaration["n_judges"]),
+        degenerate=sum(c.degenerate for c in chunks if only is None or c.first in only),
+        declaration=declaration,
+    )

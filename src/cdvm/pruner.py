@@ -1,0 +1,329 @@
+"""CDVM: the estimator that walks the whole way from a table to the rows to keep."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from cdvm.attribution import Attribution, MatrixAttribution
+from cdvm.errors import InputError
+from cdvm.evaluate import evaluate_sets
+from cdvm.learners import Learner, make_learner
+from cdvm.outcomes import Outcome, record_outcomes
+from cdvm.program import Program, resolve_budget
+from cdvm.progress import Progress
+from cdvm.rounding import top_rows
+from cdvm.selection import Selection, take_rows
+from cdvm.solvers import Method, Solution, solve
+from cdvm.split import Split
+from cdvm.subsets import Design, DesignKind
+
+__all__ = ["CDVM", "GRID_ALPHAS", "GRID_KAPPAS"]
+
+GRID_ALPHAS = (0.0, 0.3, 0.6, 1.0)
+GRID_KAPPAS = (0.2, 0.5, 0.8, 1.2, 1.6)
+
+_TUNING_TRAININGS = 5
+_DENSE_ENTRIES = 1 << 26  # up to half a gigabyte, T is cheaper as an array than as an operator
+
+
+class CDVM(BaseEstimator):  # type: ignore[misc]
+    """Choose the rows of a training set to keep.
+
+    ``fit`` trains many small models on random subsets and estimates what every row does for every
+    validation row; ``select`` then chooses the best rows for a budget, each budget anew.
+
+    Parameters
+    ----------
+    learner : str, scikit-learn estimator or Learner, default="logistic"
+        The model the kept rows are for.
+    n_models : int, default=5000
+        Subset models to train.
+    inclusion : float or "auto", default="auto"
+        Probability of a row to be in a subset. ``"auto"`` is the paper's 0.03, or what it takes for subsets
+        of about 10 rows and 3 per class on a small training set.
+    budget : int or float, default=0.1
+        Rows that ``fit_resample``, ``sample_indices_`` and ``get_support`` keep: a count or a share.
+    alpha : float in [0, 1], default=0.5
+    kappa : float >= 0 or "auto", default="auto"
+        Parameters of the program, see :mod:`cdvm.program`.
+    tune : {None, "grid"}, default=None
+        ``"grid"`` solves for every alpha and kappa of the paper's grid and keeps, for each budget, the set
+        whose model is best on the validation rows; ``alpha`` and ``kappa`` are then not used.
+    design : {"bernoulli", "fixed", "bootstrap"}, default="bernoulli"
+        How subsets are drawn.
+    outcome : {"correct", "margin", "squared_error"} or callable, optional
+        What is recorded per model and validation row; right or wrong by default, the negative squared
+        error for regression.
+    solver : str, default="auto"
+        Method of :func:`cdvm.solve`.
+    validation_size : float, default=0.2
+        Share of the rows held out when ``fit`` gets no validation rows.
+    store : path, optional
+        Directory for outcomes; a run that was interrupted goes on from there.
+    n_jobs : int, default=-1
+        Parallel tasks; -1 uses all cores. Results do not depend on it.
+    random_state : int, RandomState or None
+    progress : bool, optional
+        Show progress bars; by default on a terminal.
+
+    Attributes
+    ----------
+    outcomes_ : Outcomes
+    attribution_ : Attribution
+    classes_ : ndarray
+    split_ : Split
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> X, y = load_wine(return_X_y=True)
+    >>> pruner = CDVM(learner="naive_bayes", n_models=200, inclusion=0.1, n_jobs=1, random_state=0)
+    >>> keep = pruner.fit(X, y).select(12)
+    >>> len(keep), X[keep.indices].shape
+    (12, (12, 13))
+    """
+
+    def __init__(
+        self,
+        learner: Any = "logistic",
+        *,
+        n_models: int = 5000,
+        inclusion: float | Literal["auto"] = "auto",
+        budget: float = 0.1,
+        alpha: float = 0.5,
+        kappa: float | Literal["auto"] = "auto",
+        tune: Literal["grid"] | None = None,
+        design: DesignKind = "bernoulli",
+        outcome: Outcome | None = None,
+        solver: Method = "auto",
+        validation_size: float = 0.2,
+        store: str | Path | None = None,
+        n_jobs: int | None = -1,
+        random_state: Any = None,
+        progress: bool | None = None,
+    ) -> None:
+        self.learner = learner
+        self.n_models = n_models
+        self.inclusion = inclusion
+        self.budget = budget
+        self.alpha = alpha
+        self.kappa = kappa
+        self.tune = tune
+        self.design = design
+        self.outcome = outcome
+        self.solver = solver
+        self.validation_size = validation_size
+        self.store = store
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.progress = progress
+
+    def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> CDVM:
+        """Estimate what every row of ``X`` does for every validation row.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_rows, n_features)
+        y : sequence of n_rows labels (or targets)
+        X_val, y_val : the same for validation rows, optional
+            Without them a stratified part of ``X`` is held out; held-out rows are never kept.
+        """
+        self._check_params()
+        learner = make_learner(self.learner)
+        if y is None:
+            raise InputError("y is missing: this estimator requires y to be passed, but the target y is None")
+        random = check_random_state(self.random_state)
+        seed = int(random.randint(np.iinfo(np.int32).max))
+        split = Split.from_arrays(
+            X,
+            y,
+            X_val,
+            y_val,
+            task=learner.task,
+            validation_size=self.validation_size,
+            random_state=np.random.RandomState(seed),
+        )
+        return self._fit_split(split, learner, seed, getattr(X, "columns", None))
+
+    def fit_split(self, split: Split) -> CDVM:
+        """As :meth:`fit`, on rows already split."""
+        self._check_params()
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        return self._fit_split(split, make_learner(self.learner), seed, None)
+
+    def _fit_split(self, split: Split, learner: Learner, seed: int, columns: Any) -> CDVM:
+        inclusion = _default_inclusion(split) if self.inclusion == "auto" else self.inclusion
+        design = Design(split.n_rows, inclusion, self.design, seed)
+        self.outcomes_ = record_outcomes(
+            split,
+            learner,
+            design,
+            range(int(self.n_models)),
+            outcome=self.outcome,
+            store=self.store,
+            n_jobs=self.n_jobs,
+            progress=self.progress,
+        )
+        self.attribution_: Attribution = Attribution.from_outcomes(self.outcomes_)
+        self.split_, self.learner_, self.seed_ = split, learner, seed
+        self.n_features_in_ = int(split.X.shape[1])
+        if columns is not None and all(isinstance(c, str) for c in columns):
+            self.feature_names_in_ = np.asarray(columns, dtype=object)
+        if split.classes is not None:
+            self.classes_ = split.classes
+        self._base: Program | None = None
+        return self
+
+    def select(self, budget: Any = None) -> Any:
+        """The rows to keep for a budget, or for each of several.
+
+        Parameters
+        ----------
+        budget : int, float or an iterable of them, optional
+            Rows to keep, as a count or as a share of the training rows. Each is solved anew: the best 5 %
+            are not a part of the best 10 %.
+
+        Returns
+        -------
+        Selection, or a list of them
+        """
+        check_is_fitted(self, "attribution_")
+        budget = self.budget if budget is None else budget
+        if isinstance(budget, Iterable) and not isinstance(budget, str):
+            return self._select_all(list(budget))
+        return self._select_all([budget])[0]
+
+    def fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Fit, and return the kept rows and labels, in the manner of imbalanced-learn."""
+        self.fit(X, y)
+        indices = self.sample_indices_
+        return take_rows(X, indices), take_rows(y, indices)
+
+    @property
+    def sample_indices_(self) -> NDArray[np.int64]:
+        """Sorted positions of the rows kept at the pruner's own ``budget``."""
+        check_is_fitted(self, "attribution_")
+        kept = getattr(self, "_kept", None)
+        if kept is None or kept[0] != (id(self.attribution_), self.budget):
+            kept = ((id(self.attribution_), self.budget), self.select().indices)
+            self._kept = kept
+        indices: NDArray[np.int64] = kept[1]
+        return indices
+
+    def get_support(self, indices: bool = False) -> NDArray[Any]:
+        """Mask (or positions) of the rows kept at the pruner's own ``budget``."""
+        rows = self.sample_indices_
+        if indices:
+            return rows
+        mask = np.zeros(self.split_.n_table, dtype=bool)
+        mask[rows] = True
+        return mask
+
+    def _check_params(self) -> None:
+        if isinstance(self.n_models, bool) or not isinstance(self.n_models, Integral) or self.n_models < 2:
+            raise InputError(f"n_models={self.n_models!r}: use a whole number of at least 2, e.g. 5000")
+        if self.inclusion != "auto" and not (isinstance(self.inclusion, Real) and 0 < self.inclusion <= 1):
+            raise InputError(f"inclusion={self.inclusion!r}: use a probability between 0 and 1, or 'auto'")
+        if self.tune not in (None, "grid"):
+            raise InputError(f"tune={self.tune!r}: use None or 'grid'")
+        if not isinstance(self.alpha, Real) or not 0 <= self.alpha <= 1:
+            raise InputError(f"alpha={self.alpha!r}: use a number between 0 and 1")
+        if self.kappa != "auto" and not (isinstance(self.kappa, Real) and 0 <= self.kappa < np.inf):
+            raise InputError(f"kappa={self.kappa!r}: use a finite number of at least 0, or 'auto'")
+
+    def _program(self, budget: float) -> Program:
+        """The program on T as an array where that fits, as an operator where it does not."""
+        base = self._base
+        if base is None:
+            n, m = self.attribution_.shape
+            small = n * m <= _DENSE_ENTRIES
+            attribution = MatrixAttribution(self.attribution_.dense()) if small else self.attribution_
+            base = self._base = Program(attribution, budget=1, kappa=0.0)
+            _ = base.gains  # computed once here, handed on by replace()
+        return base.replace(budget=budget)
+
+    def _select_all(self, budgets: list[Any]) -> list[Selection]:
+        for budget in budgets:
+            resolve_budget(budget, self.split_.n_rows)
+        pairs: list[tuple[float, Any]] = [(self.alpha, self.kappa)]
+        if self.tune == "grid":
+            pairs = [(alpha, kappa) for alpha in GRID_ALPHAS for kappa in GRID_KAPPAS]
+        selections = []
+        with Progress("programs", len(budgets) * len(pairs), enabled=self.progress) as bar:
+            for budget in budgets:
+                started = time.perf_counter()
+                solved = []
+                for alpha, kappa in pairs:
+                    program = self._program(budget).replace(alpha=alpha, kappa=kappa)
+                    solution = solve(program, method=self.solver)
+                    solved.append((program, solution, top_rows(program, solution.weights)))
+                    bar.advance()
+                best, score = self._best([rows for *_, rows in solved]) if len(pairs) > 1 else (0, None)
+                selections.append(self._selection(*solved[best], score, started))
+        return selections
+
+    def _best(self, sets: list[NDArray[np.int64]]) -> tuple[int, float]:
+        """The set whose model is best on the validation rows, the first of equals."""
+        distinct = {rows.tobytes(): rows for rows in sets}
+        scores = evaluate_sets(
+            self.split_,
+            self.learner_,
+            list(distinct.values()),
+            *self.split_.judges,
+            repeats=_TUNING_TRAININGS,
+            seed=self.seed_,
+            n_jobs=self.n_jobs,
+            progress=False,
+        ).mean(axis=1)
+        by_set = dict(zip(distinct, scores, strict=True))
+        every = np.array([by_set[rows.tobytes()] for rows in sets])
+        return int(every.argmax()), float(every.max())
+
+    def _selection(
+        self,
+        program: Program,
+        solution: Solution,
+        rows: NDArray[np.int64],
+        score: float | None,
+        started: float,
+    ) -> Selection:
+        chosen = np.zeros(program.n_rows)
+        chosen[rows] = 1.0
+        objective = program.objective(chosen)
+        return Selection(
+            indices=self.split_.rows[rows],
+            n_rows=self.split_.n_table,
+            candidates=self.split_.rows,
+            weights=solution.weights,
+            alpha=program.alpha,
+            kappa=program.cap,
+            objective=objective,
+            bound=solution.bound,
+            gap=program.gap(objective, solution.bound),
+            method=solution.method,
+            seconds=time.perf_counter() - started,
+            score=score,
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        tags.non_deterministic = self.random_state is None
+        return tags
+
+
+def _default_inclusion(split: Split) -> float:
+    rows_wanted = max(10, 3 * split.n_classes)
+    return min(0.5, max(0.03, rows_wanted / split.n_rows))

@@ -1,0 +1,106 @@
+"""The answer: which rows to keep, and how that was found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdvm.errors import InputError
+from cdvm.files import load_arrays, save_arrays
+
+__all__ = ["Selection", "take_rows"]
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """A set of rows to keep.
+
+    Attributes
+    ----------
+    indices : ndarray
+        Sorted positions of the kept rows in the table that was passed.
+    n_rows : int
+        Rows of that table.
+    candidates : ndarray
+        Positions that could have been chosen (all rows, less the validation rows held out).
+    weights : ndarray
+        The program's weight of every candidate, between 0 and 1.
+    alpha, kappa : float
+        Parameters of the program that was solved.
+    objective, bound, gap : float
+        The program's value of this very set, a proven upper bound for any set of this size, and their
+        relative distance: at most ``gap`` of the optimum is missing.
+    method : str
+        How the program was solved.
+    seconds : float
+        Time of solving, rounding and tuning.
+    score : float or None
+        Validation score of a model trained on the set, where it was computed to tune.
+    """
+
+    indices: NDArray[np.int64]
+    n_rows: int
+    candidates: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    alpha: float
+    kappa: float
+    objective: float
+    bound: float
+    gap: float
+    method: str
+    seconds: float
+    score: float | None = None
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __repr__(self) -> str:
+        return (
+            f"Selection({len(self)} of {len(self.candidates)} rows, alpha={self.alpha:g}, "
+            f"kappa={self.kappa:.4g}, gap={self.gap:.2%})"
+        )
+
+    @property
+    def mask(self) -> NDArray[np.bool_]:
+        """True for every kept row of the table."""
+        mask = np.zeros(self.n_rows, dtype=bool)
+        mask[self.indices] = True
+        return mask
+
+    @property
+    def retained(self) -> float:
+        """Share of the candidates that is kept."""
+        return len(self) / len(self.candidates)
+
+    def take(self, table: Any) -> Any:
+        """The kept rows of an array, DataFrame, sparse matrix or sequence; a DataFrame keeps its index."""
+        length = table.shape[0] if hasattr(table, "shape") else len(table)
+        if length != self.n_rows:
+            raise InputError(f"table has {length} rows, but rows were chosen out of {self.n_rows}")
+        return take_rows(table, self.indices)
+
+    def save(self, path: str | Path) -> Path:
+        """Write to one ``.npz`` file, read back by :meth:`load`."""
+        arrays = {name: getattr(self, name) for name in ("indices", "candidates", "weights")}
+        meta = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in arrays}
+        return save_arrays(path, "selection", meta, arrays)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Selection:
+        """Read what :meth:`save` wrote."""
+        meta, arrays = load_arrays(path, "selection")
+        content: dict[str, Any] = {**meta, **arrays}
+        return cls(**content)
+
+
+def take_rows(table: Any, indices: NDArray[np.int64]) -> Any:
+    """Rows of an array, DataFrame, sparse matrix or sequence, by position."""
+    if hasattr(table, "iloc"):
+        return table.iloc[indices]
+    if hasattr(table, "shape") or hasattr(table, "to_pandas"):
+        return table.take(indices) if hasattr(table, "column_names") else table[indices]
+    return [table[i] for i in indices]
