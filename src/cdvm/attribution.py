@@ -41,6 +41,7 @@ class Attribution(ABC):
     """An n × m attribution, used through products and blocks."""
 
     shape: tuple[int, int]
+    n_unusable: int = 0  # rows that every or no model saw, and whose attribution is therefore 0
 
     @abstractmethod
     def matvec(self, judges: NDArray[Any]) -> Vector:
@@ -225,6 +226,7 @@ class ImplicitAttribution(Attribution):
         self.n_models = int(members.shape[0])
         self.counts = np.bincount(members.indices, minlength=self.shape[0]).astype(np.int64)
         self.usable = (self.counts > 0) & (self.counts < self.n_models)
+        self.n_unusable = int((~self.usable).sum())
         inside = np.where(self.usable, self.counts, 1).astype(np.float64)
         outside = np.where(self.usable, self.n_models - self.counts, 1).astype(np.float64)
         self._scale = np.where(self.usable, 1 / inside + 1 / outside, 0.0)
@@ -235,11 +237,6 @@ class ImplicitAttribution(Attribution):
     def _seen_by(self) -> sparse.csr_array:
         """Row × model membership."""
         return sparse.csr_array(self.members.T.tocsr())
-
-    @property
-    def n_unusable(self) -> int:
-        """Rows that every or no model saw; their attribution is 0."""
-        return int((~self.usable).sum())
 
     def matvec(self, judges: NDArray[Any]) -> Vector:
         lam = np.asarray(judges, dtype=np.float64)

@@ -280,12 +280,12 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
             self.split_,
             self.learner_,
             list(distinct.values()),
-            *self.split_.judges,
+            self.split_.judges,
             repeats=_TUNING_TRAININGS,
             seed=self.seed_,
             n_jobs=self.n_jobs,
             progress=False,
-        ).mean(axis=1)
+        )[0].mean(axis=1)
         by_set = dict(zip(distinct, scores, strict=True))
         every = np.array([by_set[rows.tobytes()] for rows in sets])
         return int(every.argmax()), float(every.max())

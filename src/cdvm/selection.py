@@ -72,6 +72,11 @@ class Selection:
         return mask
 
     @property
+    def rows(self) -> NDArray[np.int64]:
+        """Positions of the kept rows among the candidates."""
+        return np.searchsorted(self.candidates, self.indices)
+
+    @property
     def retained(self) -> float:
         """Share of the candidates that is kept."""
         return len(self) / len(self.candidates)

@@ -1,0 +1,98 @@
+"""``cdvm prune``: choose the rows of a table to keep."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cdvm.cli.options import Jobs, Keep, Seed, Store
+
+__all__ = ["prune"]
+
+
+def prune(
+    table: Annotated[
+        Path | None, typer.Argument(help="CSV, Parquet or Feather file.", show_default=False)
+    ] = None,
+    target: Annotated[str, typer.Option(help="Column of the label.")] = "target",
+    dataset: Annotated[
+        str, typer.Option(help="Instead of TABLE: digits, breast_cancer, wine or clusters.")
+    ] = "",
+    keep: Keep = None,
+    validation: Annotated[Path | None, typer.Option(help="Table of rows to choose with.")] = None,
+    test: Annotated[Path | None, typer.Option(help="Table of rows to report on.")] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option(help="Column that is no feature (an id, say); it is still written.")
+    ] = None,
+    learner: Annotated[str, typer.Option(help="Model the kept rows are for.", show_default="logistic")] = "",
+    models: Annotated[int, typer.Option(help="Subset models to train.")] = 5000,
+    inclusion: Annotated[
+        float | None, typer.Option(help="Probability of a row to be in a subset.", show_default="auto")
+    ] = None,
+    alpha: Annotated[float, typer.Option(help="Trade-off between total influence and coverage.")] = 0.5,
+    kappa: Annotated[
+        float | None, typer.Option(help="Influence on a judge that is enough.", show_default="auto")
+    ] = None,
+    tune: Annotated[
+        bool, typer.Option("--tune", help="Choose alpha and kappa from a grid, on the validation rows.")
+    ] = False,
+    scale: Annotated[
+        bool | None,
+        typer.Option("--scale/--no-scale", help="Standardise features for the models.", show_default="scale"),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Directory for the kept rows and the report.")] = None,
+    store: Store = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write into an output directory that is not empty.")
+    ] = False,
+    seed: Seed = 0,
+    jobs: Jobs = -1,
+) -> None:
+    """Choose the rows of a training table to keep.
+
+    Without --validation a stratified fifth of the table is held out: half of it to choose with, half to
+    report on. The kept rows come from the rest, and shares refer to the rest.
+
+    Example: `cdvm prune train.csv --target label --keep 5% --keep 10% --out kept/`
+    """
+    from cdvm.cli.report import check_out, compare, print_report, write_report
+    from cdvm.cli.source import load_source, parse_keep
+    from cdvm.program import resolve_budget
+    from cdvm.pruner import CDVM
+
+    started = time.perf_counter()
+    budgets = dict(map(parse_keep, keep or ["10%"]))
+    check_out(out, force=force)
+    source = load_source(
+        table,
+        target,
+        dataset=dataset,
+        validation=validation,
+        test=test,
+        ignore=ignore or [],
+        learner=learner,
+        scale=scale,
+        seed=seed,
+    )
+    for budget in budgets.values():
+        resolve_budget(budget, source.split.n_rows)
+    pruner = CDVM(
+        learner=source.learner,
+        n_models=models,
+        inclusion="auto" if inclusion is None else inclusion,
+        alpha=alpha,
+        kappa="auto" if kappa is None else kappa,
+        tune="grid" if tune else None,
+        store=store,
+        n_jobs=jobs,
+        random_state=seed,
+    ).fit_split(source.split)
+    fitted = time.perf_counter()
+    selections = dict(zip(budgets, pruner.select(budgets.values()), strict=True))
+    report = compare(source, pruner, selections, fit_seconds=fitted - started, seed=seed, jobs=jobs)
+    if out is not None:
+        write_report(out, source, selections, report)
+    print_report(report, out)

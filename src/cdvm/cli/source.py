@@ -1,0 +1,112 @@
+"""From the command line's words to a checked split."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cdvm.cli.tables import Table, read_table
+from cdvm.errors import InputError
+from cdvm.learners import make_learner
+from cdvm.split import Split
+
+__all__ = ["Source", "load_source", "parse_keep"]
+
+_VALIDATION_SHARE = _TEST_SHARE = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """What a command works on.
+
+    Attributes
+    ----------
+    name : str
+        The file or data set.
+    table : Table
+    split : Split
+    learner : str
+    scaled : bool
+        Whether features were standardised.
+    held_out : bool
+        Whether validation and test rows were taken from the table.
+    """
+
+    name: str
+    table: Table
+    split: Split
+    learner: str
+    scaled: bool
+    held_out: bool
+
+
+def parse_keep(word: str) -> tuple[str, float]:
+    """A name fit for a file, and the budget: a share (float) or a number of rows (int).
+
+    >>> parse_keep("5%"), parse_keep("0.05"), parse_keep("120")
+    (('5pct', 0.05), ('5pct', 0.05), ('120rows', 120))
+    """
+    text = word.strip()
+    if re.fullmatch(r"[+-]?\d+", text):
+        return f"{text}rows", int(text)
+    number = re.fullmatch(r"([+-]?\d*\.?\d+(?:[eE]-?\d+)?)\s*(%?)", text)
+    if number is None:
+        raise InputError(f"--keep {word!r}: use a share such as 5% or 0.05, or a number of rows such as 120")
+    share = float(number[1]) / (100 if number[2] else 1)
+    return f"{100 * share:.10g}pct", share
+
+
+def load_source(
+    path: Path | None,
+    target: str,
+    *,
+    dataset: str,
+    validation: Path | None,
+    test: Path | None,
+    ignore: list[str],
+    learner: str,
+    scale: bool | None,
+    seed: int,
+) -> Source:
+    """Read, check and split what the user named."""
+    if (path is None) == (not dataset):
+        raise InputError("name one table, or a bundled data set with --dataset, e.g. --dataset digits")
+    others: dict[str, Table | None] = {
+        "val": read_table(validation) if validation else None,
+        "test": read_table(test) if test else None,
+    }
+    if path is not None:
+        table, name = read_table(path), str(path)
+        learner, scale = learner or "logistic", scale is not False
+    else:
+        from cdvm.datasets import load_dataset
+
+        data = load_dataset(dataset)
+        table, name, target = Table.of_frame(data.table), dataset, data.target
+        others["val"] = (
+            others["val"] or (data.validation is not None and Table.of_frame(data.validation)) or None
+        )
+        others["test"] = others["test"] or (data.test is not None and Table.of_frame(data.test)) or None
+        learner, scale = learner or data.learner, data.scale if scale is None else scale
+    if others["test"] is not None and others["val"] is None:
+        raise InputError("--test needs --validation: name the rows to choose with as well")
+    made = make_learner(learner)
+    X, y = table.features_and_labels(target, ignore)
+    parts: dict[str, Any] = {}
+    for part, other in others.items():
+        if other is not None:
+            present = [c for c in ignore if c in other.frame.columns]
+            parts[f"X_{part}"], parts[f"y_{part}"] = other.features_and_labels(target, present)
+    held_out = not parts
+    split = Split.from_arrays(
+        X,
+        y,
+        **parts,
+        task=made.task,
+        validation_size=_VALIDATION_SHARE,
+        test_size=_TEST_SHARE if held_out else 0.0,
+        random_state=seed,
+    )
+    return Source(name, table, split.standardized() if scale else split, learner, scale, held_out)
