@@ -55,7 +55,8 @@ def compare(
         "test_rows": 0 if split.y_test is None else len(split.y_test),
         "held_out": source.held_out,
         "metric": "accuracy" if split.task == "classification" else "R2",
-        "learner": pruner.learner_.spec(),
+        "learner": source.learner,
+        "learner_settings": pruner.learner_.spec(),
         "standardised": source.scaled,
         "models": pruner.outcomes_.n_models,
         "inclusion": pruner.outcomes_.design.inclusion,
@@ -150,7 +151,7 @@ def _sentences(report: dict[str, Any], out: Path | None) -> list[str]:
             f"chosen with, {report['test_rows']} test rows reported on."
         )
     models = (
-        f"{report['models']} {report['learner']['name']} models on random subsets of "
+        f"{report['models']} {report['learner']} models on random subsets of "
         f"{report['inclusion']:.1%} took {report['fit_seconds']:.1f} s"
     )
     if report["degenerate_models"]:
