@@ -294,7 +294,8 @@ def _check_finite(
         row, column = (int(i) for i in np.argwhere(~np.isfinite(values))[0])
         entry = row * features.shape[1] + column
     value = values.ravel()[entry]
-    where = f"row {row}" if index is None else f"row {index[row]!r} (position {row})"
+    name_of_row = row if index is None else index[row : row + 1].tolist()[0]
+    where = f"row {row}" if name_of_row == row else f"row {name_of_row!r} (position {row})"
     count = int((~np.isfinite(values)).sum())
     label = repr(columns[column]) if columns is not None else column
     kind = "NaN" if np.isnan(value) else "infinity"

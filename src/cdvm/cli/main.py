@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
+from collections.abc import Callable
+from functools import wraps
 from typing import Annotated, Any
 
 import typer
@@ -21,7 +22,27 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-app.command(no_args_is_help=True)(prune)
+
+
+def _friendly(command: Callable[..., None]) -> Callable[..., None]:
+    """A user's mistake is one line and exit code 2, an interrupt one line and 130; never a traceback."""
+
+    @wraps(command)
+    def wrapped(*args: Any, **options: Any) -> None:
+        warnings.showwarning = _show_warning
+        try:
+            command(*args, **options)
+        except InputError as error:
+            typer.echo(f"error: {error}", err=True)
+            raise typer.Exit(2) from error
+        except KeyboardInterrupt as error:
+            typer.echo(f"interrupted: {_how_to_go_on(options)}", err=True)
+            raise typer.Exit(130) from error
+
+    return wrapped
+
+
+app.command(no_args_is_help=True)(_friendly(prune))
 
 
 def _version(wanted: bool) -> None:
@@ -42,20 +63,12 @@ def _root(
 
 
 def main() -> None:
-    """Run the command line; a user's mistake is one line and exit code 2, never a traceback."""
-    warnings.showwarning = _show_warning
-    try:
-        app()
-    except InputError as error:
-        typer.echo(f"error: {error}", err=True)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        typer.echo(f"interrupted: {_how_to_go_on()}", err=True)
-        sys.exit(130)
+    """Run the command line."""
+    app()
 
 
-def _how_to_go_on() -> str:
-    if any(word == "--store" or word.startswith("--store=") for word in sys.argv):
+def _how_to_go_on(options: dict[str, Any]) -> str:
+    if options.get("store") is not None:
         return "finished models are in the store; run the same command again to go on"
     return "nothing was written; with --store DIR a run goes on where it stopped"
 

@@ -1,0 +1,35 @@
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits, load_wine
+from sklearn.preprocessing import StandardScaler
+
+from cdvm import Split
+
+
+@pytest.fixture(scope="session")
+def data_home() -> Path:
+    """The directory of the real data sets; tests that need it say so when it is not there."""
+    home = os.environ.get("CDVM_DATA_HOME")
+    if not home or not Path(home).is_dir():
+        pytest.skip("CDVM_DATA_HOME does not name a directory with the real data sets")
+    return Path(home)
+
+
+@pytest.fixture(scope="session")
+def digits() -> Split:
+    X, y = load_digits(return_X_y=True)
+    return Split.from_arrays(X[:400] / 16, y[:400], random_state=0)
+
+
+@pytest.fixture(scope="session")
+def wine() -> Split:
+    X, y = load_wine(return_X_y=True)
+    return Split.from_arrays(StandardScaler().fit_transform(X), y, random_state=0)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)

@@ -1,0 +1,143 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+import cdvm.attribution as module
+from cdvm import Attribution, Design, ImplicitAttribution, InputError, MatrixAttribution, StoreError
+
+
+def random_attribution(rng, n=30, m=12, models=60, inclusion=0.3, binary=True):
+    members = Design(n, inclusion, seed=int(rng.integers(1000))).take(range(models)).members
+    outcomes = rng.integers(0, 2, (models, m)).astype(np.uint8)
+    if not binary:
+        outcomes = rng.normal(size=(models, m)).astype(np.float32)
+    return members, outcomes, ImplicitAttribution(members, outcomes)
+
+
+def naive(members, outcomes):
+    seen = members.toarray() > 0
+    T = np.zeros((members.shape[1], outcomes.shape[1]))
+    for i in range(T.shape[0]):
+        for j in range(T.shape[1]):
+            inside = [float(outcomes[t, j]) for t in range(len(outcomes)) if seen[t, i]]
+            outside = [float(outcomes[t, j]) for t in range(len(outcomes)) if not seen[t, i]]
+            if inside and outside:
+                T[i, j] = np.mean(inside) - np.mean(outside)
+    return T
+
+
+@pytest.mark.parametrize("binary", [True, False])
+def test_attribution_is_the_difference_of_two_means(rng, binary):
+    members, outcomes, implicit = random_attribution(rng, binary=binary)
+    assert np.allclose(implicit.dense(), naive(members, outcomes), atol=1e-6)
+
+
+@given(
+    n=st.integers(1, 20),
+    m=st.integers(1, 9),
+    models=st.integers(2, 40),
+    inclusion=st.floats(0.02, 0.98),
+    seed=st.integers(0, 99),
+)
+@settings(max_examples=60, deadline=None)
+def test_products_and_blocks_agree_with_the_dense_matrix(n, m, models, inclusion, seed):
+    rng = np.random.default_rng(seed)
+    members, outcomes, implicit = random_attribution(rng, n, m, models, inclusion)
+    T = naive(members, outcomes)
+    lam, w = rng.normal(size=m), rng.normal(size=n)
+    assert np.allclose(implicit.matvec(lam), T @ lam, atol=1e-5)
+    assert np.allclose(implicit.rmatvec(w), w @ T, atol=1e-5)
+    assert np.allclose(implicit.row_sums(), T.sum(axis=1), atol=1e-6)
+    assert np.allclose(implicit.values(), T.mean(axis=1), atol=1e-6)
+    assert implicit.max() == pytest.approx(T.max(), abs=1e-6)
+    rows, columns = rng.integers(0, n, 3), rng.integers(0, m, 2)
+    assert np.allclose(implicit.block(rows, columns), T[np.ix_(rows, columns)], atol=1e-6)
+    assert np.allclose(implicit.operator() @ lam, T @ lam, atol=1e-5)
+    assert np.allclose(implicit.operator().T @ w, w @ T, atol=1e-5)
+
+
+def test_rows_never_or_always_seen_have_attribution_zero_and_are_counted():
+    members = sparse.csr_array(np.array([[1, 0, 1], [0, 0, 1], [1, 0, 1]]))
+    implicit = ImplicitAttribution(members, np.array([[1, 0], [0, 1], [1, 1]], dtype=np.uint8))
+    assert implicit.n_unusable == 2
+    assert (implicit.dense()[1:] == 0).all()
+    assert implicit.dense()[0].tolist() == [1.0, -0.5]
+
+
+def test_repeated_rows_of_a_bootstrap_count_once(rng):
+    members = Design(20, 1.0, "bootstrap", seed=0).take(range(50)).members
+    outcomes = rng.integers(0, 2, (50, 6)).astype(np.uint8)
+    assert np.allclose(ImplicitAttribution(members, outcomes).dense(), naive(members, outcomes))
+
+
+def test_standard_errors_match_the_spread_over_repeated_designs():
+    estimates, errors, value_errors, values = [], [], [], []
+    chance = np.random.default_rng(0).uniform(0.2, 0.8, 5)
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        members = Design(6, 0.3, seed=seed).take(range(120)).members
+        outcomes = (rng.uniform(size=(120, 5)) < chance).astype(np.uint8)
+        implicit = ImplicitAttribution(members, outcomes)
+        estimates.append(implicit.dense())
+        errors.append(implicit.stderr())
+        values.append(implicit.values())
+        value_errors.append(implicit.values_stderr())
+    assert np.mean(errors) == pytest.approx(np.std(estimates, axis=0).mean(), rel=0.05)
+    assert np.mean(value_errors) == pytest.approx(np.std(values, axis=0).mean(), rel=0.05)
+
+
+def test_standard_error_is_unknown_where_fewer_than_two_models_saw_a_row():
+    members = sparse.csr_array(np.array([[1, 1], [0, 1], [0, 0], [0, 0]]))
+    error = ImplicitAttribution(members, np.eye(4, 2, dtype=np.uint8)).stderr()
+    assert np.isnan(error[0]).all()
+    assert np.isfinite(error[1]).all()
+
+
+@pytest.mark.parametrize("keep", [0.01, 0.05, 0.3, 1.0])
+@pytest.mark.parametrize("block", [7, 1 << 24])
+def test_sparsify_keeps_the_largest_magnitudes(rng, keep, block, monkeypatch):
+    monkeypatch.setattr(module, "_BLOCK_ENTRIES", block)
+    *_, implicit = random_attribution(rng, n=40, m=11, models=50)
+    T = implicit.dense().astype(np.float32)
+    sparse_T = implicit.sparsify(keep)
+    wanted = round(keep * T.size)
+    kept = np.abs(sparse_T.matrix.data)
+    assert len(kept) == min(wanted, np.count_nonzero(T))
+    assert np.allclose(np.sort(kept), np.sort(np.abs(T[T != 0]))[-len(kept) :])
+    dense = sparse_T.dense()
+    assert (dense[dense != 0] == T[dense != 0]).all()
+
+
+def test_sparsify_of_a_matrix(rng):
+    T = rng.normal(size=(20, 30))
+    assert MatrixAttribution(T).sparsify(0.1).matrix.nnz == 60
+    with pytest.raises(InputError, match="keep=0"):
+        MatrixAttribution(T).sparsify(0)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "bits", "scores"])
+def test_save_and_load(rng, kind, tmp_path):
+    T = rng.normal(size=(9, 4))
+    made = {
+        "dense": lambda: MatrixAttribution(T),
+        "sparse": lambda: MatrixAttribution(sparse.random_array((9, 4), density=0.4, rng=rng)),
+        "bits": lambda: random_attribution(rng)[2],
+        "scores": lambda: random_attribution(rng, binary=False)[2],
+    }[kind]()
+    path = made.save(tmp_path / "attribution")
+    loaded = Attribution.load(path)
+    assert type(loaded) is type(made)
+    assert (loaded.dense() == made.dense()).all()
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(StoreError, match="not a whole attribution file"):
+        Attribution.load(path)
+
+
+@pytest.mark.parametrize(
+    "matrix", [np.zeros(3), np.zeros((0, 2)), np.array([[np.nan]]), np.array([[np.inf]])]
+)
+def test_matrices_that_are_no_attribution(matrix):
+    with pytest.raises(InputError):
+        MatrixAttribution(matrix)

@@ -1,0 +1,275 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_wine
+
+from cdvm.cli import main
+
+CDVM = [sys.executable, "-m", "cdvm"]
+FAST = ["--learner", "naive_bayes", "--models", "60", "--jobs", "1"]
+
+
+@dataclass
+class Done:
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Run the command line as a terminal of 100 columns would."""
+
+    def run_(*words, code=0):
+        monkeypatch.setattr(sys, "argv", ["cdvm", *map(str, words)])
+        monkeypatch.setenv("COLUMNS", "100")
+        monkeypatch.setattr("warnings.showwarning", warnings.showwarning)
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stopped, warnings.catch_warnings():
+            main()
+        done = Done(*capsys.readouterr())
+        assert (stopped.value.code or 0) == code, done.stderr + done.stdout
+        return done
+
+    return run_
+
+
+@pytest.fixture(scope="module")
+def wine_frame():
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    frame = X.round(3)
+    frame.insert(0, "id", [f"{i:04d}" for i in range(len(frame))])
+    frame["note"] = ["", "a, b", 'say "x"'] * 59 + [""]
+    frame["label"] = y.map({0: "red", 1: "white", 2: "rosé"})
+    return frame
+
+
+@pytest.fixture(scope="module")
+def csv(wine_frame, tmp_path_factory):
+    path = tmp_path_factory.mktemp("tables") / "wine.csv"
+    wine_frame.to_csv(path, index=False)
+    return path
+
+
+IGNORE = ["--ignore", "id", "--ignore", "note"]
+
+
+def test_prune_writes_the_kept_rows_as_they_stood_in_the_file(run, csv, tmp_path):
+    out = tmp_path / "kept"
+    done = run(
+        "prune", csv, "--target", "label", "--keep", "10%", "--keep", "20", "--out", out, *IGNORE, *FAST
+    )
+    lines = csv.read_text().splitlines()
+    table = pd.read_csv(out / "selection.csv")
+    for name, rows in {"10pct": 14, "20rows": 20}.items():
+        kept = (out / f"kept-{name}.csv").read_text().splitlines()
+        assert kept[0] == lines[0]
+        assert len(kept) == rows + 1
+        assert set(kept[1:]) <= set(lines[1:])  # leading zeros, quotes and accents unchanged
+        positions = table.loc[table[f"kept_{name}"] == 1, "row"]
+        assert kept[1:] == [lines[1 + p] for p in positions]
+        assert table[f"weight_{name}"].sum() == pytest.approx(rows)
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["candidates"] == len(table) == 178 - summary["validation_rows"] - summary["test_rows"]
+    line = summary["budgets"]["10pct"]
+    assert {"validation", "test", "gap", "seconds", "kappa"} <= set(line)
+    assert f"{line['test']['kept']:.3f}" in done.stdout
+    assert "held out to choose with" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather"])
+def test_other_formats_keep_types_and_index(run, wine_frame, tmp_path, kind):
+    frame = wine_frame.assign(when=pd.Timestamp("2020-01-01"), label=wine_frame["label"].astype("category"))
+    frame["count"] = pd.array([1, None] * 89, dtype="Int64")
+    if kind == "parquet":
+        frame.index = pd.Index([f"bottle {i}" for i in range(len(frame))], name="bottle")
+    path, out = tmp_path / f"wine.{kind}", tmp_path / "kept"
+    getattr(frame, f"to_{kind}")(path)
+    ignore = [*IGNORE, "--ignore", "when", "--ignore", "count"]
+    run("prune", path, "--target", "label", "--keep", "15", "--out", out, *ignore, *FAST)
+    kept = getattr(pd, f"read_{kind}")(out / f"kept-15rows.{kind}")
+    rows = pd.read_csv(out / "selection.csv").query("kept_15rows == 1")["row"].to_numpy()
+    expected = frame.iloc[rows]
+    if kind == "feather":
+        expected = expected.reset_index(drop=True)
+    pd.testing.assert_frame_equal(kept, expected)
+
+
+def test_with_own_validation_and_test_rows_every_row_is_a_candidate(run, wine_frame, tmp_path):
+    for name, part in {
+        "train": slice(0, None, 2),
+        "val": slice(1, None, 4),
+        "test": slice(3, None, 4),
+    }.items():
+        wine_frame.iloc[part].to_csv(tmp_path / f"{name}.csv", index=False)
+    out = tmp_path / "out"
+    done = run(
+        "prune", tmp_path / "train.csv", "--target", "label", "--validation", tmp_path / "val.csv",
+        "--test", tmp_path / "test.csv", "--keep", "100%", "--out", out, *IGNORE, *FAST,
+    )  # fmt: skip
+    assert "All 89 rows were candidates" in " ".join(done.stdout.split())
+    assert (out / "kept-100pct.csv").read_text() == (tmp_path / "train.csv").read_text()
+
+
+@pytest.mark.parametrize("name", ["digits", "breast_cancer", "wine", "clusters"])
+def test_bundled_data_sets(run, name):
+    keep = "4" if name == "clusters" else "10%"
+    assert "validation" in run("prune", "--dataset", name, "--keep", keep, *FAST).stdout
+
+
+def test_the_same_seed_keeps_the_same_rows(run, csv, tmp_path):
+    for out, seed in [("a", 1), ("b", 1), ("c", 2)]:
+        run("prune", csv, "--target", "label", "--out", tmp_path / out, "--seed", seed, *IGNORE, *FAST)
+    a, b, c = ((tmp_path / out / "kept-10pct.csv").read_text() for out in "abc")
+    assert a == b != c
+
+
+def one_line(done):
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith("error: ")
+    return lines[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--target", "colour"], "--target 'colour' is no column: there are 'id', 'alcohol'"),
+        (["--ignore", "nothing"], "--ignore 'nothing' is no column"),
+        (["--target", "label"], "not numbers: 'note'"),
+        (["--keep", "0"], "budget=0"),
+        (["--keep", "0%"], "budget=0.0"),
+        (["--keep", "-5%"], "budget=-0.05"),
+        (["--keep", "1000"], "at most the 142"),
+        (["--keep", "101%"], "budget=1.01"),
+        (["--keep", "some"], "--keep 'some'"),
+        (["--alpha", "1.5"], "alpha=1.5"),
+        (["--kappa", "-1"], "kappa=-1"),
+        (["--models", "0"], "n_models=0"),
+        (["--inclusion", "1.5"], "inclusion=1.5"),
+        (["--learner", "forest"], "learner='forest' is unknown"),
+        (["--dataset", "wine"], "name one table"),
+        (["--validation", "nowhere.csv"], "nowhere.csv is not a file"),
+        (["--test", "{csv}"], "--test needs --validation"),
+        (["--out", "{csv}"], "is a file"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(run, csv, words, message):
+    if words == ["--target", "label"]:
+        given = [*words, "--ignore", "id"]
+    else:
+        given = [*IGNORE, *(w.format(csv=csv) for w in words)]
+        if "--target" not in words:
+            given += ["--target", "label"]
+    given += [] if "--learner" in words or "--models" in words else FAST
+    assert message in one_line(run("prune", csv, *given, code=2))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "is empty"),
+        ("a,label\n", "has no rows"),
+        ('a,label\n1,"x\n', "cannot be read"),
+        ("a,label\n1,x\n,y\n2,x\n3,y\n", "NaN in row 1, column 'a'"),
+        ("a,label\n1,x\ninf,y\n2,x\n3,y\n", "infinity in row 1"),
+        ("a,label\n" + "1,x\n2,x\n" * 9, "one class only"),
+        ("a,label\n" + "1,x\n2,y\n" * 9 + "3,z\n", "class 'z' (1)"),
+        ("label\nx\ny\n", "no column besides"),
+        ("a,label\n" + "1,x\n2,\n" * 9, "NaN, infinity or None in row 1"),
+    ],
+)
+def test_tables_that_cannot_be_used(run, tmp_path, content, message):
+    path = tmp_path / "bad.csv"
+    path.write_text(content)
+    assert message in one_line(run("prune", path, "--target", "label", code=2))
+
+
+@pytest.mark.parametrize("name", ["bad.parquet", "bad.feather", "bad.xlsx", "missing.csv"])
+def test_files_that_cannot_be_read(run, tmp_path, name):
+    if not name.startswith("missing"):
+        (tmp_path / name).write_bytes(b"not a table")
+    one_line(run("prune", tmp_path / name, code=2))
+
+
+def test_unseen_validation_labels_are_a_warning(run, wine_frame, tmp_path):
+    wine_frame.to_csv(tmp_path / "train.csv", index=False)
+    wine_frame.assign(label=["new"] * 2 + wine_frame["label"].tolist()[2:]).to_csv(
+        tmp_path / "val.csv", index=False
+    )
+    done = run(
+        "prune", tmp_path / "train.csv", "--target", "label", "--validation", tmp_path / "val.csv",
+        *IGNORE, *FAST,
+    )  # fmt: skip
+    assert "warning: 2 of 178 rows of y_val carry labels never seen" in done.stderr
+
+
+def test_nothing_is_overwritten_without_force(run, csv, tmp_path):
+    (tmp_path / "precious.txt").write_text("mine")
+    words = ["prune", csv, "--target", "label", "--out", tmp_path, *IGNORE, *FAST]
+    assert "is not empty" in one_line(run(*words, code=2))
+    assert [p.name for p in tmp_path.iterdir()] == ["precious.txt"]
+    run(*words, "--force")
+    assert (tmp_path / "precious.txt").read_text() == "mine"
+    assert (tmp_path / "kept-10pct.csv").exists()
+
+
+def test_interrupt_leaves_a_usable_store_and_says_how_to_go_on(csv, tmp_path):
+    store = tmp_path / "store"
+    words = [
+        "prune", str(csv), "--target", "label", "--learner", "random_forest", "--models", "400",
+        "--jobs", "1", "--store", str(store), *IGNORE,
+    ]  # fmt: skip
+    process = subprocess.Popen(
+        [*CDVM, *words], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    deadline = time.monotonic() + 100
+    while len(list(store.glob("0*.npy")) if store.exists() else []) < 1:
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert stderr.strip() == (
+        "interrupted: finished models are in the store; run the same command again to go on"
+    )
+    from cdvm import Outcomes
+
+    assert 0 < Outcomes.load(store).n_models < 400
+
+
+def test_help_shows_an_example_and_version_is_printed(run):
+    assert "cdvm prune train.csv --target label" in " ".join(run("prune", "--help").stdout.split())
+    from cdvm import __version__
+
+    assert run("--version").stdout.strip() == f"cdvm {__version__}"
+
+
+def test_help_and_import_load_nothing_heavy():
+    script = "import sys, cdvm, cdvm.cli.main; print(*(m for m in {names} if m in sys.modules))"
+    names = ["sklearn", "pandas", "scipy", "highspy", "pyarrow", "torch", "matplotlib", "cvxpy"]
+    done = subprocess.run(
+        [sys.executable, "-c", script.format(names=names)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == []
+
+
+def test_every_public_name_can_be_imported():
+    import cdvm
+
+    assert all(getattr(cdvm, name) is not None for name in cdvm.__all__)
+    assert set(cdvm.__all__) <= set(dir(cdvm))
+    with pytest.raises(AttributeError, match="nonsense"):
+        _ = cdvm.nonsense
+    assert np.isscalar(cdvm.__version__)

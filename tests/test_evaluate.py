@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LinearRegression
+from sklearn.metrics import r2_score
+from sklearn.naive_bayes import GaussianNB
+
+from cdvm import InputError, SklearnLearner, Split, compare_with_random, evaluate_sets, random_sets
+
+
+def test_scores_are_those_of_models_fitted_by_hand(wine):
+    sets = [np.arange(0, 60), np.arange(20, 142, 3)]
+    scores = evaluate_sets(
+        wine, SklearnLearner(GaussianNB()), sets, wine.judges, (wine.X, wine.y), repeats=3, n_jobs=1
+    )
+    assert scores.shape == (2, 2, 3)
+    for k, rows in enumerate(sets):
+        model = GaussianNB().fit(wine.X[rows], wine.y[rows])
+        assert scores[0, k] == pytest.approx(model.score(wine.X_val, wine.y_val))
+        assert scores[1, k] == pytest.approx(model.score(wine.X, wine.y))
+
+
+def test_a_learner_with_randomness_is_trained_anew_each_time(wine):
+    forest = SklearnLearner(RandomForestClassifier(n_estimators=2))
+    rows = [np.arange(0, 142, 7)] * 2
+    one, two = (evaluate_sets(wine, forest, rows, wine.judges, repeats=6, n_jobs=n) for n in (1, 2))
+    assert (one == two).all()
+    assert len(np.unique(one)) > 1
+    assert not SklearnLearner(RandomForestClassifier(random_state=0)).stochastic
+
+
+def test_random_sets_are_distinct_rows_and_follow_the_seed():
+    sets = random_sets(50, 20, 30, seed=4)
+    assert all(len(np.unique(s)) == 20 and s.min() >= 0 and s.max() < 50 for s in sets)
+    assert [s.tolist() for s in random_sets(50, 20, 30, seed=4)] == [s.tolist() for s in sets]
+    frequency = np.bincount(np.concatenate(random_sets(50, 20, 2000)), minlength=50) / 2000
+    assert np.abs(frequency - 0.4).max() < 5 * np.sqrt(0.24 / 2000)
+    with pytest.raises(InputError, match="size=51"):
+        random_sets(50, 51, 1)
+
+
+def test_comparison_puts_each_figure_in_its_place(wine):
+    learner = SklearnLearner(GaussianNB())
+    sets = [np.arange(0, 142, 5), np.arange(0, 142, 2)]
+    lines = compare_with_random(wine, learner, sets, draws=7, seed=3, n_jobs=1)
+    everything = GaussianNB().fit(wine.X, wine.y).score(wine.X_val, wine.y_val)
+    for rows, line in zip(sets, lines, strict=True):
+        assert set(line) == {"validation"}
+        figures = line["validation"]
+        drawn = evaluate_sets(
+            wine, learner, random_sets(142, len(rows), 7, seed=3), wine.judges, n_jobs=1
+        ).ravel()
+        kept = GaussianNB().fit(wine.X[rows], wine.y[rows]).score(wine.X_val, wine.y_val)
+        assert figures.kept == pytest.approx(kept)
+        assert figures.everything == pytest.approx(everything)
+        assert figures.random == pytest.approx(drawn.mean())
+        assert figures.random_deviation == pytest.approx(drawn.std(ddof=1))
+
+
+def test_regression_is_scored_by_r2(rng):
+    X = rng.normal(size=(60, 2))
+    y = X @ [1.0, 2.0] + rng.normal(size=60)
+    split = Split.from_arrays(X, y, task="regression", random_state=0)
+    score = evaluate_sets(split, SklearnLearner(LinearRegression()), [np.arange(20)], split.judges, n_jobs=1)
+    model = LinearRegression().fit(split.X[:20], split.y[:20])
+    assert score.item() == pytest.approx(r2_score(split.y_val, model.predict(split.X_val)))

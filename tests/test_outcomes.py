@@ -1,0 +1,251 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression
+from sklearn.naive_bayes import GaussianNB
+
+from cdvm import (
+    Design,
+    InputError,
+    InputWarning,
+    Outcomes,
+    SklearnLearner,
+    Split,
+    StoreError,
+    Subsets,
+    merge_stores,
+    record_outcomes,
+)
+from cdvm.store import missing_ranges
+
+
+@pytest.fixture(scope="module")
+def learner():
+    return SklearnLearner(GaussianNB())
+
+
+@pytest.fixture(scope="module")
+def design(wine):
+    return Design(wine.n_rows, 0.1, seed=1)
+
+
+@pytest.fixture(scope="module")
+def whole(wine, learner, design):
+    return record_outcomes(wine, learner, design, range(130), n_jobs=1)
+
+
+def equal(a: Outcomes, b: Outcomes) -> bool:
+    return (a.models == b.models).all() and (a.data == b.data).all() and a.degenerate == b.degenerate
+
+
+def test_bits_are_what_fitting_by_hand_gives(wine, design, whole):
+    assert whole.binary
+    assert whole.data.nbytes == 130 * 5  # 36 judges in 5 bytes
+    subsets = design.take(range(130))
+    for k in (0, 77, 129):
+        rows = subsets.rows(k)
+        answers = GaussianNB().fit(wine.X[rows], wine.y[rows]).predict(wine.X_val)
+        assert (whole.values()[k] == (answers == wine.y_val)).all()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_outcomes_do_not_depend_on_workers_or_store(wine, learner, design, whole, tmp_path, n_jobs):
+    stored = record_outcomes(wine, learner, design, range(130), n_jobs=n_jobs, store=tmp_path / "s")
+    assert equal(stored, whole)
+    assert equal(Outcomes.load(tmp_path / "s"), whole)
+
+
+def test_only_missing_models_are_trained(wine, learner, design, whole, tmp_path, monkeypatch):
+    store = tmp_path / "s"
+    record_outcomes(wine, learner, design, range(60), n_jobs=1, store=store)
+    trained = []
+    predict = type(learner.bind(wine, wine.X_val)).predict
+
+    def counting(self, subsets):
+        trained.extend(subsets.models.tolist())
+        return predict(self, subsets)
+
+    monkeypatch.setattr(type(learner.bind(wine, wine.X_val)), "predict", counting)
+    again = record_outcomes(wine, learner, design, range(130), n_jobs=1, store=store)
+    assert sorted(trained) == list(range(60, 130))
+    assert equal(again, whole)
+    fewer = record_outcomes(wine, learner, design, range(60), n_jobs=1, store=store)
+    assert fewer.models.tolist() == list(range(60))
+
+
+def test_a_killed_run_goes_on_and_ends_with_the_same_bits(wine, tmp_path):
+    store = tmp_path / "store"
+    script = f"""
+import time
+import numpy as np
+from sklearn.datasets import load_wine
+from sklearn.naive_bayes import GaussianNB
+from sklearn.preprocessing import StandardScaler
+from cdvm import Design, SklearnLearner, Split, record_outcomes
+
+class Slow(GaussianNB):
+    def fit(self, X, y):
+        time.sleep(0.004)
+        return super().fit(X, y)
+Slow.__module__, Slow.__qualname__ = "tests.slow", "Slow"
+
+X, y = load_wine(return_X_y=True)
+split = Split.from_arrays(StandardScaler().fit_transform(X), y, random_state=0)
+record_outcomes(split, SklearnLearner(Slow()), Design(split.n_rows, 0.1, seed=1), range(1000),
+                n_jobs=1, store={str(store)!r})
+"""
+    for _ in range(2):
+        process = subprocess.Popen([sys.executable, "-c", script])
+        before = len(list(store.glob("0*.npy"))) if store.exists() else 0
+        deadline = time.monotonic() + 60
+        while not store.exists() or len(list(store.glob("0*.npy"))) < before + 3:
+            assert process.poll() is None, "the run ended before it could be killed"
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    done = Outcomes.load(store).n_models
+    assert 0 < done < 1000
+    subprocess.run([sys.executable, "-c", script], check=True)
+    resumed = Outcomes.load(store)
+    design = Design(wine.n_rows, 0.1, seed=1)
+    straight = record_outcomes(wine, SklearnLearner(GaussianNB()), design, range(1000), n_jobs=1)
+    assert equal(resumed, straight)
+
+
+def test_stores_over_disjoint_ranges_merge(wine, learner, design, whole, tmp_path):
+    for name, models in {"a": range(0, 40), "b": range(40, 100), "c": range(100, 130)}.items():
+        record_outcomes(wine, learner, design, models, n_jobs=1, store=tmp_path / name)
+    merged = merge_stores(tmp_path / "all", tmp_path / "c", tmp_path / "a", tmp_path / "b")
+    assert equal(merged, whole)
+    assert equal(Outcomes.load(tmp_path / "all"), whole)
+    # ranges with a gap between them merge too, and the store goes on to fill the gap
+    merge_stores(tmp_path / "gap", tmp_path / "a", tmp_path / "c")
+    filled = record_outcomes(wine, learner, design, range(130), n_jobs=1, store=tmp_path / "gap")
+    assert equal(filled, whole)
+    with pytest.raises(StoreError, match=r"both hold model 40 \(60 in all\)"):
+        merge_stores(tmp_path / "twice", tmp_path / "all", tmp_path / "b")
+
+
+def test_a_store_of_another_run_is_refused_with_the_difference(wine, learner, design, tmp_path):
+    store = tmp_path / "s"
+    record_outcomes(wine, learner, design, range(4), n_jobs=1, store=store)
+    other_data = replace(wine, X=wine.X + 1)
+    cases = [
+        ((wine, learner, replace(design, seed=2)), r"design.seed is 1 there and 2 here"),
+        ((wine, learner, replace(design, inclusion=0.2)), r"design.inclusion is 0.1 there and 0.2 here"),
+        ((other_data, learner, design), "fingerprint"),
+        ((wine, SklearnLearner(GaussianNB(var_smoothing=0.1)), design), "learner.params.var_smoothing"),
+    ]
+    for arguments, message in cases:
+        with pytest.raises(StoreError, match=message):
+            record_outcomes(*arguments, range(4), store=store)
+    with pytest.raises(StoreError, match="outcome is 'correct' there and 'margin' here"):
+        record_outcomes(wine, learner, design, range(4), outcome="margin", store=store)
+
+
+def test_a_damaged_chunk_is_found_and_computed_again(wine, learner, design, whole, tmp_path):
+    store = tmp_path / "s"
+    record_outcomes(wine, learner, design, range(130), n_jobs=1, store=store)
+    truncated, altered = sorted(store.glob("0*.npy"))[:2]
+    truncated.write_bytes(truncated.read_bytes()[:-3])
+    content = bytearray(altered.read_bytes())
+    content[-1] ^= 1
+    altered.write_bytes(content)
+    with pytest.warns(InputWarning, match="is damaged"):
+        again = record_outcomes(wine, learner, design, range(130), n_jobs=1, store=store)
+    assert equal(again, whole)
+    assert len(list(store.glob("*.damaged"))) == 2
+
+
+def test_half_written_files_are_not_seen(wine, learner, design, whole, tmp_path):
+    store = tmp_path / "s"
+    record_outcomes(wine, learner, design, range(50), n_jobs=1, store=store)
+    (store / ".00000050-00000100-0-12345678.npy.abc.part").write_bytes(b"half")
+    assert equal(record_outcomes(wine, learner, design, range(130), n_jobs=1, store=store), whole)
+
+
+def test_directories_that_are_no_stores(wine, learner, design, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(StoreError, match="not empty and is no outcome store"):
+        record_outcomes(wine, learner, design, range(4), store=tmp_path)
+    with pytest.raises(StoreError, match="has no manifest"):
+        Outcomes.load(tmp_path)
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "manifest.json").write_text('{"design": ')
+    with pytest.raises(StoreError, match="cannot be read"):
+        record_outcomes(wine, learner, design, range(4), store=broken)
+    (broken / "manifest.json").write_text(json.dumps({"format": 99}))
+    with pytest.raises(StoreError, match="format 99"):
+        Outcomes.load(broken)
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_degenerate_training_sets_get_a_constant_answer_and_are_counted(wine, learner):
+    sets = [[], np.flatnonzero(wine.y == 2)[:3], np.flatnonzero(wine.y == 0)[:1], np.arange(40)]
+    answers = learner.predict(wine, Subsets.of(sets, wine.n_rows), wine.X_val)
+    majority = np.bincount(wine.y).argmax()
+    assert (answers[0] == majority).all()
+    assert (answers[1] == 2).all()
+    assert (answers[2] == 0).all()
+    scores = learner.bind(wine, wine.X_val).scores(Subsets.of(sets, wine.n_rows))
+    assert (scores[:3].argmax(axis=2) == answers[:3]).all()
+    rare = record_outcomes(wine, learner, Design(wine.n_rows, 0.01, seed=0), range(200), n_jobs=1)
+    subsets = Design(wine.n_rows, 0.01, seed=0).take(range(200))
+    by_hand = sum(len(np.unique(wine.y[subsets.rows(k)])) < 2 for k in range(200))
+    assert rare.degenerate == by_hand > 0
+
+
+def test_margins_have_the_sign_of_right_and_wrong(wine, learner, design):
+    right = record_outcomes(wine, learner, design, range(40), n_jobs=1)
+    margin = record_outcomes(wine, learner, design, range(40), outcome="margin", n_jobs=1)
+    assert margin.data.dtype == np.float32
+    ties = margin.values() == 0
+    assert ((margin.values() > 0) == (right.values() == 1))[~ties].all()
+
+
+def scaled_margin(codes, scores):
+    true = scores[:, np.arange(len(codes)), codes]
+    return 2 * true - 1
+
+
+def test_scores_of_the_users_own(wine, learner, design, tmp_path):
+    mine = record_outcomes(
+        wine, learner, design, range(6), outcome=scaled_margin, n_jobs=1, store=tmp_path / "s"
+    )
+    assert mine.values().shape == (6, len(wine.y_val))
+    assert (np.abs(mine.values()) <= 1 + 1e-6).all()
+    assert (Outcomes.load(tmp_path / "s").values() == mine.values()).all()
+    with pytest.raises(InputError, match=r"shape \(6,\)"):
+        record_outcomes(wine, learner, design, range(6), outcome=lambda y, s: s[:, 0, 0], n_jobs=1)
+    with pytest.raises(InputError, match="NaN"):
+        record_outcomes(wine, learner, design, range(6), outcome=lambda y, s: s[..., 0] * np.nan, n_jobs=1)
+
+
+def test_regression_records_negative_squared_errors(rng):
+    X = rng.normal(size=(60, 3))
+    y = X @ [1.0, 2.0, 3.0]
+    split = Split.from_arrays(X, y, task="regression", random_state=0)
+    design = Design(split.n_rows, 0.3, seed=0)
+    outcomes = record_outcomes(split, SklearnLearner(LinearRegression()), design, range(20), n_jobs=1)
+    assert (outcomes.values() <= 0).all()
+    rows = design.take([3]).rows(0)
+    by_hand = LinearRegression().fit(split.X[rows], split.y[rows]).predict(split.X_val)
+    assert np.allclose(outcomes.values()[3], -((by_hand - split.y_val) ** 2), atol=1e-6)
+    with pytest.raises(InputError, match="outcome='correct' does not fit a regression task"):
+        record_outcomes(split, SklearnLearner(LinearRegression()), design, range(2), outcome="correct")
+
+
+def test_missing_ranges_are_filled_in_pieces():
+    assert missing_ranges(0, 10, [], 4) == [(0, 4), (4, 8), (8, 10)]
+    assert missing_ranges(3, 10, [(0, 5), (4, 7)], 100) == [(7, 10)]
+    assert missing_ranges(0, 5, [(0, 10)], 4) == []
+    assert missing_ranges(0, 6, [(4, 6), (1, 2)], 2) == [(0, 1), (2, 4)]

@@ -1,0 +1,85 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cdvm import InputError, Program
+
+
+@given(
+    n=st.integers(1, 8),
+    m=st.integers(1, 5),
+    alpha=st.floats(0, 1),
+    kappa=st.floats(0, 2),
+    seed=st.integers(0, 999),
+    data=st.data(),
+)
+@settings(max_examples=80, deadline=None)
+def test_bound_holds_for_every_set_and_every_multiplier(n, m, alpha, kappa, seed, data):
+    size = data.draw(st.integers(1, n))
+    rng = np.random.default_rng(seed)
+    program = Program(rng.normal(size=(n, m)), size, alpha, kappa)
+    best = max(
+        program.objective(np.isin(np.arange(n), rows).astype(float)) for rows in combinations(range(n), size)
+    )
+    for _ in range(5):
+        assert program.bound(rng.uniform(-0.2, 1.2, m)) >= best - 1e-9
+
+
+def test_objective_is_the_papers_formula(rng):
+    T = rng.normal(size=(6, 4))
+    w = rng.uniform(size=6)
+    v = T.T @ w
+    expected = 0.3 * v.sum() - 0.7 * np.maximum(v - 0.2, 0).sum()
+    assert Program(T, 3, 0.3, 0.2).objective(w) == pytest.approx(expected)
+
+
+def test_default_kappa_is_max_plus_budget_times_mean(rng):
+    T = rng.normal(size=(50, 20)) + 0.1
+    assert Program(T, 10).cap == pytest.approx(T.max() + 10 * T.mean())
+    assert Program(-np.abs(T), 10).cap == 0.0
+
+
+def test_budget_is_a_count_or_a_share():
+    T = np.zeros((200, 1))
+    assert Program(T, 10).size == 10
+    assert Program(T, 0.05).size == 10
+    assert Program(T, 1.0).size == 200
+    assert Program(T, 1).size == 1
+    assert Program(T, np.int64(3)).size == 3
+    assert Program(T, np.float32(0.5)).size == 100
+    assert Program(T, 1e-9).size == 1
+
+
+@pytest.mark.parametrize(
+    ("settings_", "message"),
+    [
+        ({"budget": 0}, "budget=0"),
+        ({"budget": -3}, "budget=-3"),
+        ({"budget": 201}, "at most the 200"),
+        ({"budget": 0.0}, "budget=0.0"),
+        ({"budget": 1.5}, "budget=1.5"),
+        ({"budget": float("nan")}, "budget=nan"),
+        ({"budget": True}, "budget=True"),
+        ({"budget": "5%"}, "budget='5%'"),
+        ({"alpha": -0.1}, "alpha=-0.1"),
+        ({"alpha": 1.1}, "alpha=1.1"),
+        ({"alpha": float("nan")}, "alpha=nan"),
+        ({"kappa": -1}, "kappa=-1"),
+        ({"kappa": "large"}, "kappa='large'"),
+        ({"kappa": float("inf")}, "kappa=inf"),
+    ],
+)
+def test_parameters_outside_their_range_are_refused_by_name(settings_, message):
+    with pytest.raises(InputError, match=message):
+        Program(np.zeros((200, 1)), **{"budget": 5, **settings_})
+
+
+def test_replace_keeps_what_was_computed(rng):
+    program = Program(rng.normal(size=(20, 5)), 3)
+    gains = program.gains
+    other = program.replace(budget=7, alpha=0.1, kappa="auto")
+    assert other.gains is gains
+    assert other.cap == pytest.approx(other.default_kappa()) != program.cap

@@ -1,0 +1,213 @@
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_wine
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from cdvm import CDVM, InputError, Program, Selection, solve
+from cdvm.pruner import GRID_ALPHAS, GRID_KAPPAS
+
+
+@pytest.fixture(scope="module")
+def table():
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    X.index = [f"bottle {i}" for i in range(len(X))]
+    return X, y.map({0: "red", 1: "white", 2: "rose"})
+
+
+@pytest.fixture(scope="module")
+def pruner(table):
+    return CDVM("naive_bayes", n_models=300, n_jobs=1, random_state=0).fit(*table)
+
+
+def test_a_frame_keeps_columns_and_index(table, pruner):
+    X, y = table
+    keep = pruner.select(0.2)
+    kept = keep.take(X)
+    assert list(kept.columns) == list(X.columns)
+    assert kept.index.tolist() == X.index[keep.indices].tolist()
+    assert (kept.to_numpy() == X.to_numpy()[keep.indices]).all()
+    assert keep.take(list(y)) == y.iloc[keep.indices].tolist()
+    with pytest.raises(InputError, match="5 rows, but rows were chosen out of 178"):
+        keep.take(X[:5])
+
+
+def test_selection_says_what_was_chosen_and_how(table, pruner):
+    keep = pruner.select(30)
+    assert len(keep) == keep.mask.sum() == len(keep.indices) == 30
+    assert (np.diff(keep.indices) > 0).all()
+    assert keep.mask.shape == (178,)
+    assert np.isin(keep.indices, keep.candidates).all()
+    assert (keep.candidates[keep.rows] == keep.indices).all()
+    assert keep.weights.sum() == pytest.approx(30)
+    program = Program(pruner.attribution_.dense(), 30)
+    assert keep.kappa == pytest.approx(program.cap)
+    chosen = np.isin(np.arange(program.n_rows), keep.rows).astype(float)
+    assert keep.objective == pytest.approx(program.objective(chosen))
+    assert keep.objective <= solve(program).objective + 1e-9 <= keep.bound + 2e-6
+    assert keep.gap == pytest.approx((keep.bound - keep.objective) / keep.bound, abs=1e-9)
+    assert "30 of" in repr(keep)
+
+
+def test_held_out_rows_are_never_kept(pruner):
+    everything = pruner.select(1.0)
+    assert len(everything) == pruner.split_.n_rows < 178
+    assert set(everything.indices) == set(pruner.split_.rows)
+
+
+def test_own_validation_rows_make_every_row_a_candidate(table):
+    X, y = table
+    pruner = CDVM("naive_bayes", n_models=50, n_jobs=1, random_state=0).fit(X, y, X[:60], y[:60])
+    assert pruner.select(1.0).indices.tolist() == list(range(178))
+
+
+def test_each_budget_is_solved_anew(pruner):
+    small, large = pruner.select([0.1, 0.3])
+    assert (len(small), len(large)) == (14, 43)
+    assert pruner.select(0.1).indices.tolist() == small.indices.tolist()
+    assert small.kappa != large.kappa
+
+
+def test_the_same_rows_for_any_number_of_workers(table):
+    runs = [
+        CDVM("naive_bayes", n_models=150, n_jobs=jobs, random_state=3, tune="grid").fit(*table).select(0.1)
+        for jobs in (1, 2)
+    ]
+    assert runs[0].indices.tolist() == runs[1].indices.tolist()
+    assert runs[0].score == runs[1].score
+
+
+def test_another_random_state_gives_other_models(table):
+    first, second = (CDVM("naive_bayes", n_models=20, n_jobs=1, random_state=s).fit(*table) for s in (0, 1))
+    assert (first.split_.rows.tolist(), first.outcomes_.data.tolist()) != (
+        second.split_.rows.tolist(),
+        second.outcomes_.data.tolist(),
+    )
+
+
+def test_grid_chooses_the_pair_best_on_the_validation_rows(table):
+    pruner = CDVM("naive_bayes", n_models=150, n_jobs=1, random_state=0, tune="grid").fit(*table)
+    keep = pruner.select(12)
+    assert keep.alpha in GRID_ALPHAS
+    assert keep.kappa in GRID_KAPPAS
+    split = pruner.split_
+
+    def accuracy(rows):
+        return GaussianNB().fit(split.X[rows], split.y[rows]).score(split.X_val, split.y_val)
+
+    assert keep.score == pytest.approx(accuracy(keep.rows))
+    others = clone(pruner).set_params(tune=None)
+    for alpha in GRID_ALPHAS:
+        plain = clone(others).set_params(alpha=alpha, kappa=0.5).fit(*table).select(12)
+        assert plain.score is None
+        assert accuracy(plain.rows) <= keep.score + 1e-12
+
+
+def test_resampling_in_the_manner_of_imbalanced_learn(table):
+    X, y = table
+    pruner = CDVM("naive_bayes", n_models=60, n_jobs=1, random_state=0, budget=20)
+    X_kept, y_kept = pruner.fit_resample(X, y)
+    assert X_kept.index.tolist() == X.index[pruner.sample_indices_].tolist()
+    assert y_kept.index.tolist() == pruner.sample_indices_.tolist()
+    assert pruner.get_support().sum() == 20
+    assert (np.flatnonzero(pruner.get_support()) == pruner.get_support(indices=True)).all()
+    pruner.set_params(budget=10)
+    assert len(pruner.sample_indices_) == 10
+
+
+def test_arrays_sparse_matrices_and_frames_choose_alike(table):
+    X, y = table
+    settings = {"n_models": 60, "n_jobs": 1, "random_state": 0}
+    frame = CDVM(GaussianNB(), **settings).fit(X, y).select(20).indices
+    array = CDVM(GaussianNB(), **settings).fit(X.to_numpy(), y.tolist()).select(20).indices
+    assert frame.tolist() == array.tolist()
+    kept = CDVM("logistic", **settings).fit(sparse.csr_array(X.to_numpy()), y).select(20)
+    assert kept.take(sparse.csr_array(X.to_numpy())).shape == (20, 13)
+
+
+def test_fitted_attributes(table, pruner):
+    X, _ = table
+    assert pruner.classes_.tolist() == ["red", "rose", "white"]
+    assert pruner.n_features_in_ == 13
+    assert pruner.feature_names_in_.tolist() == list(X.columns)
+    assert pruner.outcomes_.n_models == 300
+    assert pruner.attribution_.shape == (pruner.split_.n_rows, len(pruner.split_.y_val))
+
+
+def test_regression(rng):
+    X = rng.normal(size=(80, 3))
+    y = X @ [1.0, -2.0, 0.5] + 0.1 * rng.normal(size=80)
+    pruner = CDVM(LinearRegression(), n_models=200, inclusion=0.2, n_jobs=1, random_state=0).fit(X, y)
+    assert not hasattr(pruner, "classes_")
+    assert len(pruner.select(8)) == 8
+
+
+def test_store_goes_on(table, tmp_path):
+    settings = {"n_jobs": 1, "random_state": 0, "store": tmp_path / "s"}
+    CDVM("naive_bayes", n_models=30, **settings).fit(*table)
+    longer = CDVM("naive_bayes", n_models=60, **settings).fit(*table)
+    plain = CDVM("naive_bayes", n_models=60, n_jobs=1, random_state=0).fit(*table)
+    assert (longer.outcomes_.data == plain.outcomes_.data).all()
+
+
+def test_selection_is_saved_and_read_back(pruner, tmp_path):
+    keep = pruner.select(9)
+    loaded = Selection.load(keep.save(tmp_path / "keep"))
+    assert loaded.indices.tolist() == keep.indices.tolist()
+    assert (loaded.weights == keep.weights).all()
+    assert (loaded.gap, loaded.kappa, loaded.score, loaded.n_rows) == (keep.gap, keep.kappa, None, 178)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_models": 1}, "n_models=1"),
+        ({"n_models": 10.5}, "n_models=10.5"),
+        ({"alpha": 2}, "alpha=2"),
+        ({"kappa": -1}, "kappa=-1"),
+        ({"kappa": "many"}, "kappa='many'"),
+        ({"tune": "random"}, "tune='random'"),
+        ({"inclusion": 0}, "inclusion=0"),
+        ({"inclusion": "some"}, "inclusion='some'"),
+        ({"design": "half"}, "design='half'"),
+        ({"learner": "logistik"}, "did you mean 'logistic'"),
+        ({"learner": object()}, "has no fit"),
+        ({"validation_size": 1.5}, "shares"),
+        ({"outcome": "loss"}, "outcome='loss'"),
+    ],
+)
+def test_parameters_are_checked_before_any_model_is_trained(table, settings, message):
+    with pytest.raises(InputError, match=message):
+        CDVM(**{"n_models": 10, "n_jobs": 1, **settings}).fit(*table)
+
+
+@pytest.mark.parametrize("budget", [0, -1, 1000, 0.0, 1.5, "5%", None.__class__])
+def test_budgets_that_cannot_be_met(pruner, budget):
+    with pytest.raises(InputError, match="budget"):
+        pruner.select(budget)
+
+
+def test_select_before_fit():
+    with pytest.raises(NotFittedError):
+        CDVM().select(5)
+
+
+def test_data_errors_reach_the_user(table):
+    X, y = table
+    with pytest.raises(InputError, match="NaN in row 'bottle 3'"):
+        CDVM(n_models=5).fit(X.mask(np.eye(178, 13, k=-3).astype(bool)), y)
+    with pytest.raises(InputError, match="one class only"):
+        CDVM(n_models=5).fit(X, pd.Series(["red"] * 178))
+
+
+@parametrize_with_checks(
+    [CDVM(DecisionTreeClassifier(max_depth=2), n_models=4, inclusion=0.5, n_jobs=1, random_state=0)]
+)
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)

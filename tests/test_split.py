@@ -1,0 +1,216 @@
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from cdvm import InputError, InputWarning, Split
+
+
+@pytest.fixture
+def frame():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(40, 3)), columns=["a", "b", "c"], index=[f"r{i}" for i in range(40)])
+    return X, pd.Series(["yes", "no"] * 20, index=X.index)
+
+
+def test_holds_out_a_stratified_part_and_remembers_where_rows_came_from(frame):
+    X, y = frame
+    split = Split.from_arrays(X, y, validation_size=0.25, test_size=0.1, random_state=0)
+    assert (split.n_rows, len(split.y_val), len(split.y_test)) == (26, 10, 4)
+    assert np.bincount(split.y_val).tolist() == [5, 5]
+    assert np.allclose(split.X, X.to_numpy()[split.rows])
+    assert split.index.tolist() == X.index[split.rows].tolist()
+    assert split.labels(split.y).tolist() == y.iloc[split.rows].tolist()
+    assert split.n_table == 40
+
+
+def test_every_class_is_in_every_part_however_rare():
+    y = ["common"] * 97 + ["rare"] * 3
+    split = Split.from_arrays(np.arange(100.0)[:, None], y, validation_size=0.1, test_size=0.1)
+    for part in (split.y, split.y_val, split.y_test):
+        assert (part == 1).sum() == 1
+
+
+def test_the_same_random_state_holds_out_the_same_rows(frame):
+    a, b = (Split.from_arrays(*frame, random_state=5).rows for _ in range(2))
+    assert (a == b).all()
+    assert (a != Split.from_arrays(*frame, random_state=6).rows).any()
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [3, 7] * 10,
+        [2.0, 1.0] * 10,
+        ["b", "a"] * 10,
+        [True, False] * 10,
+        [("x", 1), ("y", 2)] * 10,
+        [None.__class__, int] * 10,
+        pd.Categorical(["u", "v"] * 10),
+        np.array(["2020-01-01", "2021-01-01"] * 10, dtype="datetime64[D]"),
+    ],
+    ids=lambda labels: type(labels[0]).__name__,
+)
+def test_labels_of_any_hashable_type(labels):
+    split = Split.from_arrays(np.eye(20), labels, np.eye(20), labels)
+    assert split.n_classes == 2
+    back = split.labels(split.y).tolist()
+    assert back == list(np.asarray(labels).tolist() if isinstance(labels, np.ndarray) else labels)
+    assert (split.y_val == split.y).all()
+
+
+@pytest.mark.parametrize("make", [sparse.csr_matrix, sparse.csc_array, sparse.coo_array])
+def test_sparse_features_stay_sparse(make):
+    X = make(np.eye(20))
+    split = Split.from_arrays(X, [0, 1] * 10, random_state=0)
+    assert sparse.issparse(split.X)
+    assert (split.X.toarray() == np.eye(20)[split.rows]).all()
+    assert sparse.issparse(split.standardized().X)
+
+
+def test_other_frames_are_accepted(frame):
+    polars = pytest.importorskip("polars")
+    X, y = frame
+    from_pandas = Split.from_arrays(X, y, random_state=0)
+    from_polars = Split.from_arrays(polars.from_pandas(X), polars.Series(y.tolist()), random_state=0)
+    assert (from_pandas.X == from_polars.X).all()
+    assert (from_pandas.y == from_polars.y).all()
+
+
+def test_validation_columns_are_matched_by_name(frame):
+    X, y = frame
+    split = Split.from_arrays(X, y, X[["c", "a", "b"]], y)
+    assert (split.X_val == split.X).all()
+    with pytest.raises(InputError, match="X_val lacks columns of X: 'b'"):
+        Split.from_arrays(X, y, X[["a", "c"]], y)
+
+
+def test_standardised_features_use_the_training_rows_only(frame):
+    split = Split.from_arrays(*frame, random_state=0).standardized()
+    assert np.allclose(split.X.mean(axis=0), 0)
+    assert np.allclose(split.X.std(axis=0), 1)
+    assert not np.allclose(split.X_val.mean(axis=0), 0)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_value_that_is_not_finite_is_named_by_row_and_column(frame, value):
+    X, y = frame
+    X.iloc[7, 1] = value
+    kind = "NaN" if np.isnan(value) else "infinity"
+    with pytest.raises(InputError, match=rf"X contains {kind} in row 'r7' \(position 7\), column 'b'"):
+        Split.from_arrays(X, y)
+    with pytest.raises(InputError, match=rf"X contains {kind} in row 7, column 1"):
+        Split.from_arrays(X.to_numpy(), y)
+    with pytest.raises(InputError, match=rf"X contains {kind} in row 7, column 1"):
+        Split.from_arrays(sparse.csr_array(X.to_numpy()), y)
+    with pytest.raises(InputError, match=f"X_val contains {kind}"):
+        Split.from_arrays(X.dropna().replace([np.inf, -np.inf], 0), y[X.notna().all(axis=1)], X, y)
+
+
+def test_words_in_features_are_refused_with_the_columns_and_a_cure(frame):
+    X, y = frame
+    with pytest.raises(InputError, match=r"not numbers: 'word'.*get_dummies"):
+        Split.from_arrays(X.assign(word="x"), y)
+    with pytest.raises(InputError, match="OneHotEncoder"):
+        Split.from_arrays(np.array([["a"], ["b"]]), [0, 1])
+
+
+def test_numbers_stored_as_objects_or_nullable_are_accepted(frame):
+    X, y = frame
+    odd = X.astype(object).assign(b=X["b"].round().astype("Int64"), c=X["c"] > 0)
+    split = Split.from_arrays(odd, y, odd, y)
+    assert split.X.dtype == np.float64
+    odd.loc["r3", "b"] = pd.NA
+    with pytest.raises(InputError, match="NaN in row 'r3'"):
+        Split.from_arrays(odd, y)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (["same"] * 40, "one class only \\('same'\\)"),
+        (["yes"] * 39 + ["once"], r"class 'once' \(1\) has fewer"),
+        (["yes", None] * 20, "None in row 1"),
+        ([1.0, np.nan] * 20, "NaN"),
+        (["yes", "no"] * 19, "38 labels for 40 rows"),
+        (np.linspace(0, 1, 40), "regression"),
+        ([{"a": 1}, {"b": 2}] * 20, "hashed"),
+        (np.zeros((40, 2)), "one label per row"),
+    ],
+)
+def test_labels_that_cannot_be_used(frame, y, message):
+    with pytest.raises(InputError, match=message):
+        Split.from_arrays(frame[0], y)
+
+
+def test_a_class_with_one_row_is_fine_with_own_validation_rows_but_mentioned(frame):
+    X, y = frame
+    y = pd.Series(["once"] + ["yes", "no"] * 19 + ["yes"])
+    with pytest.warns(InputWarning, match="'once' has one training row only"):
+        split = Split.from_arrays(X, y, X, y)
+    assert split.n_classes == 3
+
+
+def test_validation_labels_never_seen_in_training_are_counted(frame):
+    X, y = frame
+    y_val = y.mask(np.arange(40) < 3, "new")
+    with pytest.warns(InputWarning, match=r"3 of 40 rows of y_val carry labels never seen in y \('new'\)"):
+        split = Split.from_arrays(X, y, X, y_val)
+    assert (split.y_val == -1).sum() == 3
+
+
+def test_fewer_validation_rows_than_classes(frame):
+    X, y = frame
+    with pytest.raises(InputError, match="y_val has 1 rows for 2 classes"):
+        Split.from_arrays(X, y, X[:1], y[:1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"X_val": np.eye(3)}, "X_val and y_val go together"),
+        ({"y_test": [1]}, "X_test and y_test go together"),
+        ({"X_val": np.zeros((4, 2)), "y_val": ["no"] * 4}, "X_val has 2 features but X has 3"),
+        ({"validation_size": 0.0}, "shares"),
+        ({"validation_size": 0.6, "test_size": 0.5}, "shares"),
+    ],
+)
+def test_arguments_that_do_not_fit_together(frame, arguments, message):
+    with pytest.raises(InputError, match=message):
+        Split.from_arrays(*frame, **arguments)
+
+
+@pytest.mark.parametrize("X", [np.empty((0, 3)), np.zeros(5), np.empty((4, 0)), np.zeros((4, 2), complex)])
+def test_features_of_impossible_shape(X):
+    with pytest.raises(InputError):
+        Split.from_arrays(X, [0, 1, 0, 1][: len(X)])
+
+
+def test_regression_targets():
+    X, y = np.arange(30.0)[:, None], np.linspace(0, 1, 30)
+    split = Split.from_arrays(X, y, task="regression", random_state=0)
+    assert split.task == "regression"
+    assert split.classes is None
+    assert np.allclose(split.y, y[split.rows])
+    with pytest.raises(InputError, match="not numbers"):
+        Split.from_arrays(X, ["a"] * 30, task="regression")
+
+
+def test_fingerprint_follows_the_data(frame):
+    X, y = frame
+    base = Split.from_arrays(X, y, X, y).fingerprint()
+    assert base == Split.from_arrays(X.copy(), list(y), X, y).fingerprint()
+    other = X.copy()
+    other.iloc[0, 0] += 1e-9
+    assert base != Split.from_arrays(other, y, X, y).fingerprint()
+    assert base != Split.from_arrays(X, y, other, y).fingerprint()
+    assert base != Split.from_arrays(X, y[::-1], X, y).fingerprint()
+    assert base != Split.from_arrays(sparse.csr_array(X.to_numpy()), y, X, y).fingerprint()
+
+
+def test_clean_input_raises_no_warning(frame):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Split.from_arrays(*frame)
