@@ -2,14 +2,14 @@
 
 Outputs are ``z = Wx + b`` from initial weights that all models of a run share. With two classes each output
 passes a sigmoid and meets the one-hot label in a binary cross-entropy, averaged over rows and outputs, so
-the gradient with respect to ``z`` is ``(σ(z) − e_y) / 2s``. With more, the softmax ``p`` of the outputs is fed
-to a cross-entropy that applies log-softmax again; with ``r = softmax(p) − e_y`` the gradient is
+the gradient with respect to ``z`` is ``(σ(z) − e_y) / 2s``. With more, the softmax ``p`` of the outputs is
+fed to a cross-entropy that applies log-softmax again; with ``r = softmax(p) − e_y`` the gradient is
 ``p (r − pᵀr) / s``. Fifteen epochs in batches of 250 rows: up to 250 rows that is fifteen full steps.
 
-Adam works on each weight alone, so a model is its d × K weights and nothing smaller. What many models share is
-the shape: models with equally many rows (padded with rows of weight 0) form stacks of products
-``(K, d) × (d, s)`` and ``(K, s) × (s, d)``. The padding follows from a model's own size, so its answer is the
-same in every chunk.
+Adam works on each weight alone, so a model is its d × K weights and nothing smaller. What many models share
+is the shape: models with equally many rows (padded with rows of weight 0) form stacks of products
+``(K, d) × (d, s)`` and ``(K, s) × (s, d)``. The padding follows from a model's own size, so its answer is
+the same in every chunk.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from scipy import sparse
 
 from cdvm.errors import InputError
 from cdvm.learners.base import Learner, Trainer
-from cdvm.learners.batches import epoch_orders, initial_weights
+from cdvm.learners.batches import epoch_orders, initial_weights, padded_sizes
 from cdvm.split import Features, Split
 from cdvm.subsets import Subsets
 
@@ -134,9 +134,8 @@ class PaperTrainer(Trainer):
         """Positions and trained weights of models that were trained side by side."""
         initial = self._initial(subsets)
         whole = subsets.sizes <= self.learner.batch_size
-        last = np.where(whole, np.diff(subsets.members.indptr), subsets.sizes % self.learner.batch_size)
-        padded = _padded(last)
-        slots = np.where(whole, padded, subsets.sizes - last + padded)
+        rows = np.where(whole, np.diff(subsets.members.indptr), subsets.sizes)
+        slots = padded_sizes(rows, self.learner.batch_size)
         for kind in (True, False):
             for width in np.unique(slots[whole == kind]).tolist():
                 which = np.flatnonzero((whole == kind) & (slots == width))
@@ -172,20 +171,18 @@ class PaperTrainer(Trainer):
 
     def _train_batches(self, subsets: Subsets, which: NDArray[np.int64], width: int, initial: Array) -> Array:
         """Epochs of several batches, the rows in a new order each time."""
-        sizes, at_once = subsets.sizes[which], self.learner.batch_size
+        sizes = subsets.sizes[which]
         orders = np.zeros((self.learner.epochs, len(which), width), dtype=np.int32)
         for position, k in enumerate(which.tolist()):
             orders[:, position, : sizes[position]] = epoch_orders(subsets, k, self.learner.epochs)
         inside = np.arange(width) < sizes[:, None]
         state = _Adam(initial, len(which), self.learner.learning_rate)
-        # The last batch may be padded beyond the batch size, but never by a whole batch.
-        starts = list(range(0, int(sizes[0]), at_once))
-        stops = [*starts[1:], width]
         for order in orders:
-            for start, stop in zip(starts, stops, strict=True):
-                share = inside[:, start:stop].astype(np.float32)
+            for start in range(0, width, self.learner.batch_size):
+                batch = slice(start, start + self.learner.batch_size)
+                share = inside[:, batch].astype(np.float32)
                 share /= share.sum(axis=1, keepdims=True)
-                state.step(*self._gather(order[:, start:stop], share))
+                state.step(*self._gather(order[:, batch], share))
         return state.weights
 
     def _gather(self, rows: NDArray[Any], share: Array) -> tuple[Array, Array, Array]:
@@ -262,12 +259,6 @@ def _many_class_slope(z: Array, labels: Array, share: Array) -> Array:
     p *= r
     p *= share
     return p
-
-
-def _padded(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Sizes rounded up to a multiple of 4, of 16 beyond 64: few distinct shapes, little waste."""
-    step = np.where(sizes <= 64, 4, 16)
-    return -(-sizes // step) * step
 
 
 def _with_ones(X: Features) -> Features:
