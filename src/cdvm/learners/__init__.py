@@ -3,81 +3,63 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+import warnings
+from importlib import import_module
 from typing import Any
 
-from cdvm.errors import InputError
+from cdvm.errors import InputError, InputWarning
 from cdvm.learners.base import Learner, Trainer
 from cdvm.learners.sklearn import SklearnLearner
 
-__all__ = ["Learner", "SklearnLearner", "Trainer", "learner_names", "make_learner"]
+__all__ = [
+    "Learner",
+    "LogisticLearner",
+    "NeighborsLearner",
+    "PaperLearner",
+    "RidgeLearner",
+    "SklearnLearner",
+    "TorchLearner",
+    "Trainer",
+    "learner_names",
+    "make_learner",
+]
 
-
-def _logistic() -> Any:
-    from sklearn.linear_model import LogisticRegression
-
-    return LogisticRegression(max_iter=1000)
-
-
-def _ridge() -> Any:
-    from sklearn.linear_model import RidgeClassifier
-
-    return RidgeClassifier()
-
-
-def _ridge_regression() -> Any:
-    from sklearn.linear_model import Ridge
-
-    return Ridge()
-
-
-def _neighbors() -> Any:
-    from sklearn.neighbors import KNeighborsClassifier
-
-    return KNeighborsClassifier(n_neighbors=1)
-
-
-def _decision_tree() -> Any:
-    from sklearn.tree import DecisionTreeClassifier
-
-    return DecisionTreeClassifier()
-
-
-def _random_forest() -> Any:
-    from sklearn.ensemble import RandomForestClassifier
-
-    return RandomForestClassifier()
-
-
-def _gradient_boosting() -> Any:
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    return HistGradientBoostingClassifier()
-
-
-def _naive_bayes() -> Any:
-    from sklearn.naive_bayes import GaussianNB
-
-    return GaussianNB()
-
-
-def _svm() -> Any:
-    from sklearn.svm import SVC
-
-    return SVC()
-
-
-_NAMED: dict[str, Callable[[], Any]] = {
-    "logistic": _logistic,
-    "ridge": _ridge,
-    "ridge_regression": _ridge_regression,
-    "neighbors": _neighbors,
-    "decision_tree": _decision_tree,
-    "random_forest": _random_forest,
-    "gradient_boosting": _gradient_boosting,
-    "naive_bayes": _naive_bayes,
-    "svm": _svm,
+# Modules are named, not imported: a learner's libraries are loaded when it is used.
+_CLASSES = {
+    "LogisticLearner": "cdvm.learners.logistic",
+    "NeighborsLearner": "cdvm.learners.neighbors",
+    "PaperLearner": "cdvm.learners.adam",
+    "RidgeLearner": "cdvm.learners.ridge",
+    "TorchLearner": "cdvm.learners.torch",
 }
+
+_NAMED: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "paper": ("cdvm.learners.adam", "PaperLearner", {}),
+    "logistic": ("cdvm.learners.logistic", "LogisticLearner", {}),
+    "ridge": ("cdvm.learners.ridge", "RidgeLearner", {}),
+    "ridge_regression": ("cdvm.learners.ridge", "RidgeLearner", {"task": "regression"}),
+    "neighbors": ("cdvm.learners.neighbors", "NeighborsLearner", {}),
+    "neighbors_regression": ("cdvm.learners.neighbors", "NeighborsLearner", {"task": "regression"}),
+    "decision_tree": ("sklearn.tree", "DecisionTreeClassifier", {}),
+    "random_forest": ("sklearn.ensemble", "RandomForestClassifier", {}),
+    "gradient_boosting": ("sklearn.ensemble", "HistGradientBoostingClassifier", {}),
+    "naive_bayes": ("sklearn.naive_bayes", "GaussianNB", {}),
+    "svm": ("sklearn.svm", "SVC", {}),
+}
+
+_FAST = {
+    "LogisticRegression": "LogisticLearner",
+    "Ridge": "RidgeLearner",
+    "RidgeClassifier": "RidgeLearner",
+    "KNeighborsClassifier": "NeighborsLearner",
+    "KNeighborsRegressor": "NeighborsLearner",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _CLASSES:
+        return getattr(import_module(_CLASSES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def learner_names() -> list[str]:
@@ -88,7 +70,13 @@ def learner_names() -> list[str]:
 def make_learner(learner: Any) -> Learner:
     """A learner from a name, a scikit-learn estimator or a learner.
 
-    >>> make_learner("logistic").name
+    An estimator that has a fast counterpart with the same answers becomes that; any other is fitted model by
+    model.
+
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> make_learner(LogisticRegression(C=0.1)).name
+    'logistic'
+    >>> make_learner(LogisticRegression(class_weight="balanced")).name
     'sklearn'
     """
     if isinstance(learner, Learner):
@@ -98,5 +86,48 @@ def make_learner(learner: Any) -> Learner:
             near = difflib.get_close_matches(learner, _NAMED, n=1)
             hint = f"did you mean {near[0]!r}? " if near else ""
             raise InputError(f"learner={learner!r} is unknown: {hint}choose from {', '.join(_NAMED)}")
-        learner = _NAMED[learner]()
-    return SklearnLearner(learner)
+        module, name, options = _NAMED[learner]
+        return make_learner(getattr(import_module(module), name)(**options))
+    if isinstance(learner, type):
+        raise InputError(f"learner={learner.__name__} is a class: pass an instance, {learner.__name__}()")
+    if hasattr(learner, "state_dict") and hasattr(learner, "parameters"):
+        raise InputError(
+            "learner is a PyTorch module: pass cdvm.learners.TorchLearner with a function that makes it"
+        )
+    if type(learner).__name__ == "Pipeline" and _is_sklearn(learner):
+        return _from_pipeline(learner)
+    return _fast(learner) or SklearnLearner(learner)
+
+
+def _is_sklearn(estimator: Any) -> bool:
+    return type(estimator).__module__.startswith("sklearn.")
+
+
+def _fast(estimator: Any) -> Learner | None:
+    """The fast learner with the estimator's answers, or None."""
+    name = _FAST.get(type(estimator).__name__)
+    if name is None or not _is_sklearn(estimator):
+        return None
+    found: Learner | None = __getattr__(name).from_sklearn(estimator)
+    return found
+
+
+def _from_pipeline(pipeline: Any) -> Learner:
+    last = _fast(pipeline.steps[-1][1])
+    if last is None:
+        return SklearnLearner(pipeline)
+    from cdvm.learners.pipeline import PipelineLearner, dependent_step
+
+    found = dependent_step(pipeline)
+    if found is None:
+        return PipelineLearner(pipeline, last)
+    name, step = found
+    kind = type(step).__name__
+    learner = SklearnLearner(pipeline)
+    learner.note = (
+        f"step {name!r} ({kind}) of the pipeline is fitted anew on every subset, so each model is fitted on "
+        f"its own. Fit it once and freeze it to train them together: FrozenEstimator({kind}().fit(X)) from "
+        "sklearn.frozen"
+    )
+    warnings.warn(learner.note, InputWarning, stacklevel=3)
+    return learner

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,6 +27,11 @@ class SklearnLearner(Learner):
     Parameters
     ----------
     estimator : scikit-learn classifier or regressor
+
+    Attributes
+    ----------
+    note : str or None
+        Why no faster learner took its place, where one nearly could.
     """
 
     name = "sklearn"
@@ -36,6 +43,7 @@ class SklearnLearner(Learner):
                     f"learner={estimator!r} has no {method}(): pass a scikit-learn estimator or a name"
                 )
         self.estimator = estimator
+        self.note: str | None = None
         self.task = "regression" if is_regressor(estimator) else "classification"
         self.stochastic = bool(_open_states(estimator))
 
@@ -68,7 +76,8 @@ class _SklearnTrainer(Trainer):
         dtype = np.float64 if self.split.task == "regression" else np.int32
         answer = np.empty((len(subsets), self.X.shape[0]), dtype=dtype)
         for k in range(len(subsets)):
-            answer[k] = self._fit(subsets, k).predict(self.X)
+            with self._naming(subsets, k):
+                answer[k] = self._fit(subsets, k).predict(self.X)
         return answer
 
     def _scores(self, subsets: Subsets) -> NDArray[np.floating[Any]]:
@@ -80,8 +89,9 @@ class _SklearnTrainer(Trainer):
             )
         answer = np.empty((len(subsets), self.X.shape[0], self.split.n_classes), dtype=np.float32)
         for k in range(len(subsets)):
-            model = self._fit(subsets, k)
-            scores = np.asarray(getattr(model, method)(self.X))
+            with self._naming(subsets, k):
+                model = self._fit(subsets, k)
+                scores = np.asarray(getattr(model, method)(self.X))
             if scores.ndim == 1:
                 scores = np.column_stack([-scores, scores])
             if scores.shape[1] != len(model.classes_):
@@ -104,13 +114,18 @@ class _SklearnTrainer(Trainer):
             )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            try:
-                return model.fit(self.split.X[rows], self.split.y[rows])
-            except ValueError as error:
-                raise InputError(
-                    f"{type(self.estimator).__name__} could not be fitted on the {len(rows)} rows of model "
-                    f"{int(subsets.models[k])}: {error}"
-                ) from error
+            return model.fit(self.split.X[rows], self.split.y[rows])
+
+    @contextmanager
+    def _naming(self, subsets: Subsets, k: int) -> Iterator[None]:
+        """Let an estimator's complaint name the model and its rows."""
+        try:
+            yield
+        except ValueError as error:
+            raise InputError(
+                f"{type(self.estimator).__name__} cannot be used on the {int(subsets.sizes[k])} rows of model "
+                f"{int(subsets.models[k])}: {error}"
+            ) from error
 
 
 def _open_states(estimator: Any) -> list[str]:

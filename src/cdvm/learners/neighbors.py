@@ -1,0 +1,257 @@
+"""Nearest neighbours, many models at once.
+
+All models share the training rows, so for each row to answer for these are ranked by distance once. A model's
+k nearest rows are then the k smallest ranks among its own, found by a few elementwise minima over whole
+batches of models, and no distance is computed twice.
+
+Rows at the same distance rank by position, and tied votes go to the smaller class code. A training set of
+fewer than k rows votes with all it has (scikit-learn refuses).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.metrics import pairwise_distances
+
+from cdvm.errors import InputError
+from cdvm.learners.base import Learner, Trainer
+from cdvm.learners.linear import MEMORY_LIMIT, Floats, batches, winners
+from cdvm.split import Features, Split, Task
+from cdvm.subsets import Subsets
+
+__all__ = ["NeighborsLearner"]
+
+Weights = Literal["uniform", "distance"]
+_METRICS = ("euclidean", "manhattan", "cosine", "chebyshev")
+_FEW = 16  # up to this many neighbours, elementwise minima beat a partition
+
+
+class NeighborsLearner(Learner):
+    """k nearest neighbours, for classes or for targets.
+
+    Parameters
+    ----------
+    n_neighbors : int
+    weights : {"uniform", "distance"}
+        Whether every neighbour counts the same or by the inverse of its distance.
+    metric : {"euclidean", "manhattan", "cosine", "chebyshev"}
+    task : {"classification", "regression"}
+
+    Examples
+    --------
+    >>> split = Split.from_arrays([[0.0], [1.0], [2.0], [3.0]] * 5, list("aabb") * 5, random_state=0)
+    >>> NeighborsLearner().predict(split, Subsets.of([range(16)], 16), np.array([[0.1], [2.9]])).tolist()
+    [[0, 1]]
+    """
+
+    name = "neighbors"
+
+    def __init__(
+        self,
+        n_neighbors: int = 1,
+        weights: Weights = "uniform",
+        metric: str = "euclidean",
+        task: Task = "classification",
+    ) -> None:
+        if n_neighbors < 1:
+            raise InputError(f"n_neighbors={n_neighbors!r}: use at least 1")
+        if weights not in ("uniform", "distance"):
+            raise InputError(f"weights={weights!r}: use 'uniform' or 'distance'")
+        if metric not in _METRICS:
+            raise InputError(f"metric={metric!r}: choose from {', '.join(_METRICS)}")
+        if task not in ("classification", "regression"):
+            raise InputError(f"task={task!r}: use 'classification' or 'regression'")
+        self.n_neighbors = int(n_neighbors)
+        self.weights: Weights = weights
+        self.metric = metric
+        self.task = task
+
+    @classmethod
+    def from_sklearn(cls, estimator: Any) -> NeighborsLearner | None:
+        """The learner equal to a ``KNeighbors…`` estimator, or None if it asks for something else."""
+        from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+
+        kind = type(estimator)
+        if kind is not KNeighborsClassifier and kind is not KNeighborsRegressor:
+            return None
+        given = estimator.get_params()
+        metric = given["metric"]
+        if metric == "minkowski":
+            metric = {1: "manhattan", 2: "euclidean"}.get(given["p"])
+        metric = {"l1": "manhattan", "cityblock": "manhattan", "l2": "euclidean"}.get(metric, metric)
+        known = isinstance(metric, str) and metric in _METRICS and not given["metric_params"]
+        if not known or given["weights"] not in ("uniform", "distance"):
+            return None
+        task: Task = "regression" if kind is KNeighborsRegressor else "classification"
+        return cls(given["n_neighbors"], weights=given["weights"], metric=metric, task=task)
+
+    def bind(self, split: Split, X: Features) -> Trainer:
+        if self.task != split.task:
+            raise InputError(f"nearest neighbours for {self.task} do not fit a {split.task} split")
+        if sparse.issparse(split.X) and self.metric == "chebyshev":
+            raise InputError("metric='chebyshev' needs dense features")
+        return _NeighborsTrainer(split, X, self)
+
+    def spec(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "n_neighbors": self.n_neighbors,
+            "weights": self.weights,
+            "metric": self.metric,
+            "task": self.task,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """Training rows ranked by their distance to some of the answer rows."""
+
+    columns: slice  # these answer rows
+    ranks: NDArray[np.unsignedinteger[Any]]  # (n_rows + 1, n_answers), the last row above all ranks
+    labels: NDArray[Any]  # (n_answers, n_rows): class or target of the row at each rank
+    distances: Floats | None  # (n_answers, n_rows): its distance
+
+
+class _NeighborsTrainer(Trainer):
+    def __init__(self, split: Split, X: Features, learner: NeighborsLearner) -> None:
+        super().__init__(split, X)
+        self.learner = learner
+        n, m = split.n_rows, X.shape[0]
+        self._dtype: np.dtype[Any] = np.dtype(np.uint16 if n < 1 << 16 else np.uint32)
+        self._y = (
+            split.y if split.task == "regression" else split.y.astype(np.min_scalar_type(split.n_classes))
+        )
+        each = self._dtype.itemsize + self._y.itemsize + (8 if learner.weights == "distance" else 0)
+        # Ranking takes the distances and a full-width order beside the tables.
+        self._at_once = max(1, MEMORY_LIMIT // (n * (each + 24)))
+        # Tables beyond the limit are made anew for every call.
+        self._kept = list(self._make()) if n * m * each <= MEMORY_LIMIT else None
+
+    def _labels(self, subsets: Subsets) -> NDArray[Any]:
+        regression = self.split.task == "regression"
+        answer = np.empty((len(subsets), self.X.shape[0]), dtype=np.float64 if regression else np.int32)
+        for models, columns, labels, weights in self._nearest(subsets):
+            if regression:
+                answer[models, columns] = (weights * labels).sum(axis=1) / _total(weights, labels)
+            elif labels.shape[1] == 1:
+                answer[models, columns] = labels[:, 0]
+            else:
+                answer[models, columns] = winners(self._votes(labels, weights))
+        return answer
+
+    def _scores(self, subsets: Subsets) -> NDArray[np.floating[Any]]:
+        if self.split.task == "regression":
+            raise InputError("neighbours for regression give no class scores: use outcome='correct'")
+        scores = np.empty((len(subsets), self.X.shape[0], self.split.n_classes), dtype=np.float32)
+        for models, columns, labels, weights in self._nearest(subsets):
+            share = self._votes(labels, weights) / _total(weights, labels)[:, None]
+            scores[models, columns] = share.transpose(0, 2, 1)
+        return scores
+
+    def _votes(self, labels: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:
+        """Weight of each class among the neighbours: (n_models, k, n) to (n_models, K, n)."""
+        n, k, m = labels.shape
+        classes = np.arange(self.split.n_classes, dtype=labels.dtype)[:, None]
+        votes = np.zeros((n, len(classes), m), dtype=weights.dtype)
+        for i in range(k):
+            mine = labels[:, i, None, :] == classes
+            if weights.size == 1:
+                votes += mine.view(weights.dtype)
+            else:
+                votes += weights[:, i, None, :] * mine
+        return votes
+
+    def _nearest(self, subsets: Subsets) -> Iterator[tuple[Any, slice, NDArray[Any], NDArray[Any]]]:
+        """Models, answers, the labels nearest to each, (n_models, k, n_answers), and their weights.
+
+        A single weight of one, of a byte, stands for neighbours that all count the same.
+        """
+        subsets = _one_by_one(subsets)
+        k, n = self.learner.n_neighbors, self.split.n_rows
+        for table in self._kept if self._kept is not None else self._make():
+            m = table.ranks.shape[1]
+            starts = n * np.arange(m)
+
+            def bytes_of(width: int, m: int = m) -> int:
+                held = 3 * k + 6 if k <= _FEW else 2 * width
+                return m * (held * self._dtype.itemsize + 50 * k + 10 * self.split.n_classes)
+
+            for batch in batches(subsets, bytes_of):
+                members = np.where(batch.counts > 0, batch.rows, n)
+                ranks = _smallest(table.ranks, members, k)
+                place = np.minimum(ranks, n - 1) + starts
+                weights: NDArray[Any] = np.ones((1, 1, 1), dtype=np.uint8)
+                if table.distances is not None:
+                    weights = _closeness(table.distances.ravel().take(place), ranks < n)
+                elif k > min((batch.counts > 0).sum(axis=1)) or k > 255:
+                    weights = (ranks < n).astype(np.float32)
+                yield batch.models, table.columns, table.labels.ravel().take(place), weights
+
+    def _make(self) -> Iterator[_Table]:
+        """Tables for all answer rows, block by block."""
+        n, m = self.split.n_rows, self.X.shape[0]
+        first, copy_of = _distinct(self.split.X)
+        for start in range(0, m, self._at_once):
+            columns = slice(start, min(m, start + self._at_once))
+            distances = pairwise_distances(self.X[columns], self.split.X[first], metric=self.learner.metric)
+            distances = distances[:, copy_of]
+            order = np.argsort(distances, axis=1, kind="stable")
+            ranks = np.full((n + 1, len(order)), np.iinfo(self._dtype).max, dtype=self._dtype)
+            ranks[order, np.arange(len(order))[:, None]] = np.arange(n, dtype=self._dtype)
+            kept = np.take_along_axis(distances, order, 1) if self.learner.weights == "distance" else None
+            yield _Table(columns, ranks, self._y[order], kept)
+
+
+def _total(weights: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
+    """Sum of the weights of all neighbours."""
+    return np.asarray(np.broadcast_to(weights, labels.shape).sum(axis=1, dtype=np.float64))
+
+
+def _smallest(ranks: NDArray[Any], members: NDArray[np.int64], k: int) -> NDArray[Any]:
+    """The k smallest ranks among each model's members, ascending: (n_models, k, n_answers)."""
+    k = min(k, members.shape[1])
+    if k > _FEW:
+        return np.sort(np.partition(ranks[members], k - 1, axis=1)[:, :k], axis=1)
+    best = np.full((k, len(members), ranks.shape[1]), np.iinfo(ranks.dtype).max, dtype=ranks.dtype)
+    for member in members.T:
+        new = ranks[member]
+        for place in best[:-1]:
+            larger = np.maximum(place, new)
+            np.minimum(place, new, out=place)
+            new = larger
+        np.minimum(best[-1], new, out=best[-1])
+    return best.transpose(1, 0, 2)
+
+
+def _closeness(distances: Floats, valid: NDArray[np.bool_]) -> Floats:
+    """Inverse distances; where some are zero, those rows alone decide."""
+    zero = (distances == 0) & valid
+    inverse = 1 / np.where(distances == 0, 1, distances)
+    return np.asarray(np.where(zero.any(axis=1, keepdims=True), zero, inverse * valid))
+
+
+def _distinct(X: Features) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows without their copies, and which of them each row copies, so that copies are at equal distance."""
+    if sparse.issparse(X):
+        everything = np.arange(X.shape[0])
+        return everything, everything
+    whole_rows = np.ascontiguousarray(X).view(np.dtype((np.void, X.dtype.itemsize * X.shape[1])))
+    _, first, copy_of = np.unique(whole_rows.ravel(), return_index=True, return_inverse=True)
+    return first, copy_of
+
+
+def _one_by_one(subsets: Subsets) -> Subsets:
+    """Repeated rows as separate entries."""
+    members = subsets.members
+    if not len(members.data) or members.data.max() <= 1:
+        return subsets
+    indptr = np.concatenate([[0], np.cumsum(subsets.sizes)])
+    indices = np.repeat(members.indices, members.data)
+    ones = np.ones(len(indices), dtype=members.data.dtype)
+    return replace(subsets, members=sparse.csr_array((ones, indices, indptr), shape=members.shape))

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+from cdvm.errors import InputError
+from cdvm.learners.sklearn import SklearnLearner
+from cdvm.split import Split
+from cdvm.subsets import Design, Subsets
+
+
+@pytest.fixture(scope="module")
+def digits() -> Split:
+    X, y = load_digits(return_X_y=True)
+    return Split.from_arrays(X[:600], y[:600], validation_size=0.3, random_state=0)
+
+
+def test_each_model_is_the_estimator_fitted_on_its_rows(digits):
+    subsets = Design(digits.n_rows, 0.2, "bootstrap", seed=1).take(range(5))
+    answer = SklearnLearner(GaussianNB()).predict(digits, subsets, digits.X_val)
+    for k in range(5):
+        rows = subsets.rows(k)
+        expected = GaussianNB().fit(digits.X[rows], digits.y[rows]).predict(digits.X_val)
+        np.testing.assert_array_equal(answer[k], expected)
+    assert answer.dtype == np.int32
+
+
+def test_open_random_states_follow_from_the_models_number(digits):
+    learner = SklearnLearner(DecisionTreeClassifier(max_features=3))
+    subsets = Design(digits.n_rows, 0.3, seed=1).take(range(6))
+    whole = learner.predict(digits, subsets, digits.X_val)
+    np.testing.assert_array_equal(learner.predict(digits, subsets[[4, 1]], digits.X_val), whole[[4, 1]])
+    same_rows = Subsets.of([subsets.rows(0)] * 4, digits.n_rows, seed=1)
+    assert len(np.unique(learner.predict(digits, same_rows, digits.X_val), axis=0)) == 4
+    other_seed = Subsets(subsets.members, subsets.models, seed=2)
+    assert (learner.predict(digits, other_seed, digits.X_val) != whole).any()
+
+
+def test_a_given_random_state_is_kept(digits):
+    learner = SklearnLearner(DecisionTreeClassifier(max_features=3, random_state=0))
+    same_rows = Subsets.of([range(300)] * 3, digits.n_rows)
+    assert len(np.unique(learner.predict(digits, same_rows, digits.X_val), axis=0)) == 1
+
+
+def test_random_states_inside_pipelines_are_set(digits):
+    learner = SklearnLearner(make_pipeline(StandardScaler(), DecisionTreeClassifier(max_features=3)))
+    same_rows = Subsets.of([range(300)] * 3, digits.n_rows)
+    assert len(np.unique(learner.predict(digits, same_rows, digits.X_val), axis=0)) == 3
+    assert learner.estimator.get_params()["decisiontreeclassifier__random_state"] is None
+
+
+def test_sets_no_model_can_learn_from(digits):
+    threes = np.flatnonzero(digits.y == 3)
+    subsets = Subsets.of([[], threes[:1], threes, range(200)], digits.n_rows)
+    trainer = SklearnLearner(LogisticRegression(max_iter=200)).bind(digits, digits.X_val)
+    answer = trainer.predict(subsets)
+    assert (answer[0] == np.bincount(digits.y).argmax()).all()
+    assert (answer[1:3] == 3).all()
+    assert len(np.unique(answer[3])) == 10
+    scores = trainer.scores(subsets)
+    np.testing.assert_array_equal(scores.argmax(axis=2), answer)
+    np.testing.assert_array_equal(np.unique(scores[1]), [0, 1])
+
+
+@pytest.mark.parametrize(
+    "estimator", [LogisticRegression(max_iter=500), SVC(), DecisionTreeClassifier(random_state=0)]
+)
+def test_scores_rank_classes_as_predictions_do(digits, estimator):
+    without_some = np.flatnonzero(digits.y < 7)
+    subsets = Subsets.of([range(150), without_some[:150]], digits.n_rows)
+    trainer = SklearnLearner(estimator).bind(digits, digits.X_val)
+    scores = trainer.scores(subsets)
+    assert scores.shape == (2, len(digits.y_val), 10)
+    assert (scores.argmax(axis=2) == trainer.predict(subsets)).mean() > 0.98
+    assert (scores[1, :, 7:] <= scores[1].min(axis=1, keepdims=True)).all()
+
+
+def test_two_class_scores_have_two_columns(digits):
+    two = digits.y < 2
+    split = Split.from_arrays(digits.X[two], digits.y[two], random_state=0)
+    trainer = SklearnLearner(LogisticRegression()).bind(split, split.X_val)
+    scores = trainer.scores(Subsets.of([range(40)], split.n_rows))
+    np.testing.assert_array_equal(scores[0, :, 0], -scores[0, :, 1])
+
+
+def test_regression():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    split = Split.from_arrays(X, X @ [1.0, 2.0, 3.0], task="regression", random_state=0)
+    answer = SklearnLearner(Ridge(alpha=1e-6)).predict(
+        split, Subsets.of([range(30), []], split.n_rows), split.X_val
+    )
+    np.testing.assert_allclose(answer[0], split.y_val, atol=1e-4)
+    np.testing.assert_allclose(answer[1], split.y.mean())
+
+
+def test_what_cannot_be_done_is_named(digits):
+    with pytest.raises(InputError, match=r"has no fit\(\)"):
+        SklearnLearner(object())
+    with pytest.raises(InputError, match="Ridge does not fit a classification split"):
+        SklearnLearner(Ridge()).bind(digits, digits.X_val)
+    subsets = Subsets.of([range(100)], digits.n_rows, first=12)
+    pairs = SklearnLearner(SVC(decision_function_shape="ovo")).bind(digits, digits.X_val)
+    with pytest.raises(InputError, match="decision_function_shape='ovr'"):
+        pairs.scores(subsets)
+    few = Subsets.of([[0, 1, 2, 3]], digits.n_rows, first=12)
+    with pytest.raises(InputError, match=r"KNeighborsClassifier cannot be used on the 4 rows of model 12"):
+        SklearnLearner(KNeighborsClassifier(9)).predict(digits, few, digits.X_val)
+
+
+def test_scores_need_an_estimator_that_has_them(digits):
+    class Silent(DummyClassifier):
+        predict_proba = property()  # type: ignore[assignment]
+
+    with pytest.raises(InputError, match=r"neither decision_function nor predict_proba"):
+        SklearnLearner(Silent()).bind(digits, digits.X_val).scores(Subsets.of([range(50)], digits.n_rows))
+
+
+def test_spec_describes_nested_estimators_by_their_parameters():
+    spec = SklearnLearner(make_pipeline(StandardScaler(), SVC(C=2.0))).spec()
+    assert spec["params"]["svc__C"] == "2.0"
+    assert spec == SklearnLearner(make_pipeline(StandardScaler(), SVC(C=2.0))).spec()
+    assert spec != SklearnLearner(make_pipeline(StandardScaler(), SVC(C=3.0))).spec()
