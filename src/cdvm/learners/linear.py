@@ -139,7 +139,7 @@ class Geometry:
                 values = coefficients.astype(self.dtype) @ self._cross[batch.rows]
                 return np.asarray(values + intercepts.astype(self.dtype)[:, :, None])
             coefficients = coefficients @ self.rows(batch)
-        weights = coefficients.reshape(-1, self.n_features).astype(self.dtype)
+        weights = coefficients.reshape(intercepts.size, self.n_features).astype(self.dtype)
         if self._sparse:
             values = (self._answers @ weights.T).T - (weights @ self._mean)[:, None]
         else:
