@@ -37,6 +37,7 @@ Vector = NDArray[np.float64]
 
 _CORRECTORS = 2
 _TO_BOUNDARY = 0.99
+_RESIDUAL = 0.03  # of mu, allowed in the step's equations
 _PATIENCE = 15  # iterations without a better gap that count as a numerical breakdown
 _PUSH = 0.1  # how far a warm start is moved towards the centre
 
@@ -133,7 +134,7 @@ class _Search:
         self._offer_weights(weights, influence)
         # exact where kappa never binds, always binds, or the budget or alpha leaves nothing to choose
         for share in (np.zeros(self.m), np.ones(self.m), influence > program.cap):
-            lam: Vector = self.price * share
+            lam = np.asarray(self.price * share, dtype=np.float64)
             self._offer_multipliers(lam, program.alpha * program.gains - self.matrix @ lam)
         self.gap = program.gap(self.objective, self.bound)
         if self.gap > 0.0 and self.price > 0.0 and program.size < self.n:
@@ -204,10 +205,11 @@ class _Search:
         n, x, z = self.n, self.x, self.z
         ratio = z[: 2 * n] / x[: 2 * n], x[2 * n :] / z[2 * n :]
         d, e = 1.0 / (ratio[0][:n] + ratio[0][n:]), ratio[1][: self.m] + ratio[1][self.m :]
-        self.system = newton_system(self.matrix, d, e, self.norms)
-
         products = x * z
         mu = float(products.mean())
+        # a residual moves z, y (s, t) by as much, and these are at least mu: one far below does no harm
+        self.system = newton_system(self.matrix, d, e, self.norms, _RESIDUAL * mu)
+
         dx, dz, _ = self._direction(-products)
         primal, dual = _longest(x, dx), _longest(z, dz)
         target = float(((x + primal * dx) * (z + dual * dz)).mean() / mu) ** 3 * mu

@@ -29,16 +29,15 @@ Matrix = NDArray[np.float64]
 Step = tuple[Vector, Vector, float]
 
 _NEGLIGIBLE = 1e-7  # a row (judge) whose share of the largest one is below this stays out of the factor
-_ACCURACY = 1e-5  # relative residual asked of conjugate gradients
 _CG_STEPS = 12
 _CHUNK = 1024  # rows (judges) scaled at a time, so no second T is ever held
 
 
 class NewtonSystem(ABC):
-    """A factorised step system."""
+    """A factorised step system, solved to a largest residual of ``accuracy``."""
 
-    def __init__(self, matrix: Matrix, d: Vector, e: Vector, norms: Vector) -> None:
-        self.matrix, self.d, self.e = matrix, d, e
+    def __init__(self, matrix: Matrix, d: Vector, e: Vector, norms: Vector, accuracy: float) -> None:
+        self.matrix, self.d, self.e, self.accuracy = matrix, d, e, accuracy
         self._prepare(norms)
 
     @abstractmethod
@@ -69,12 +68,10 @@ class NewtonSystem(ABC):
 
     def _reduced_solve(self, rhs: Vector) -> Vector:
         x = self._precondition(rhs)
-        if self.whole:
-            return x
-        residual, goal = rhs - self._multiply(x), _ACCURACY * np.linalg.norm(rhs)
+        residual = rhs - self._multiply(x)
         p, last = np.zeros_like(rhs), 1.0
         for _ in range(_CG_STEPS):
-            if np.linalg.norm(residual) <= goal:
+            if np.abs(residual).max() <= self.accuracy:
                 break
             z = self._precondition(residual)
             product = float(residual @ z)
@@ -87,8 +84,7 @@ class NewtonSystem(ABC):
     def _counting(self, share: Vector) -> NDArray[np.intp]:
         """Indices that enter the factor; all of them when nearly all would."""
         keep = np.flatnonzero(share > _NEGLIGIBLE * share.max())
-        self.whole = len(keep) > 0.9 * len(share)
-        return np.arange(len(share)) if self.whole else keep
+        return keep if len(keep) < 0.9 * len(share) else np.arange(len(share))
 
 
 class JudgeSystem(NewtonSystem):
@@ -148,7 +144,10 @@ class RowSystem(NewtonSystem):
         return primal, (primal @ self.matrix - b) / self.e, multiplier
 
 
-def newton_system(matrix: Matrix, d: Vector, e: Vector, norms: tuple[Vector, Vector]) -> NewtonSystem:
+def newton_system(
+    matrix: Matrix, d: Vector, e: Vector, norms: tuple[Vector, Vector], accuracy: float
+) -> NewtonSystem:
     """The smaller of the two reductions; ``norms`` are T's squared row and column norms."""
-    by_judges = matrix.shape[0] >= matrix.shape[1]
-    return JudgeSystem(matrix, d, e, norms[0]) if by_judges else RowSystem(matrix, d, e, norms[1])
+    if matrix.shape[0] >= matrix.shape[1]:
+        return JudgeSystem(matrix, d, e, norms[0], accuracy)
+    return RowSystem(matrix, d, e, norms[1], accuracy)
