@@ -39,7 +39,7 @@ _CORRECTORS = 2
 _TO_BOUNDARY = 0.99
 _RESIDUAL = 0.03  # of mu, allowed in the step's equations
 _PATIENCE = 15  # iterations without a better gap that count as a numerical breakdown
-_PUSH = 0.1  # how far a warm start is moved towards the centre
+_PUSH = 0.3  # how far a warm start is moved towards the centre
 
 
 def solve_interior_point(
