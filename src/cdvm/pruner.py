@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,9 @@ from cdvm.evaluate import evaluate_sets
 from cdvm.learners import Learner, make_learner
 from cdvm.outcomes import Outcome, record_outcomes
 from cdvm.program import Program, resolve_budget
-from cdvm.progress import Progress
 from cdvm.rounding import top_rows
 from cdvm.selection import Selection, take_rows
-from cdvm.solvers import Method, Solution, solve
+from cdvm.solvers import Method, Solution, solve_path
 from cdvm.split import Split
 from cdvm.subsets import Design, DesignKind
 
@@ -34,6 +33,12 @@ GRID_KAPPAS = (0.2, 0.5, 0.8, 1.2, 1.6)
 
 _TUNING_TRAININGS = 5
 _DENSE_ENTRIES = 1 << 26  # up to half a gigabyte, T is cheaper as an array than as an operator
+
+
+class _Solved(NamedTuple):
+    program: Program
+    solution: Solution
+    rows: NDArray[np.int64]
 
 
 class CDVM(BaseEstimator):  # type: ignore[misc]
@@ -242,7 +247,7 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         if self.kappa != "auto" and not (isinstance(self.kappa, Real) and 0 <= self.kappa < np.inf):
             raise InputError(f"kappa={self.kappa!r}: use a finite number of at least 0, or 'auto'")
 
-    def _program(self, budget: float) -> Program:
+    def _program(self) -> Program:
         """The program on T as an array where that fits, as an operator where it does not."""
         base = self._base
         if base is None:
@@ -251,30 +256,41 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
             attribution = MatrixAttribution(self.attribution_.dense()) if small else self.attribution_
             base = self._base = Program(attribution, budget=1, kappa=0.0)
             _ = base.gains  # computed once here, handed on by replace()
-        return base.replace(budget=budget)
+        return base
 
     def _select_all(self, budgets: list[Any]) -> list[Selection]:
+        started = time.perf_counter()
         for budget in budgets:
             resolve_budget(budget, self.split_.n_rows)
-        pairs: list[tuple[float, Any]] = [(self.alpha, self.kappa)]
-        if self.tune == "grid":
-            pairs = [(alpha, kappa) for alpha in GRID_ALPHAS for kappa in GRID_KAPPAS]
-        selections = []
-        with Progress("programs", len(budgets) * len(pairs), enabled=self.progress) as bar:
-            for budget in budgets:
-                started = time.perf_counter()
-                solved = []
-                for alpha, kappa in pairs:
-                    program = self._program(budget).replace(alpha=alpha, kappa=kappa)
-                    solution = solve(program, method=self.solver)
-                    solved.append((program, solution, top_rows(program, solution.weights)))
-                    bar.advance()
-                best, score = self._best([rows for *_, rows in solved]) if len(pairs) > 1 else (0, None)
-                selections.append(self._selection(*solved[best], score, started))
-        return selections
+        grid = self.tune == "grid"
+        solutions = solve_path(
+            self._program(),
+            budgets,
+            GRID_ALPHAS if grid else [self.alpha],
+            GRID_KAPPAS if grid else [self.kappa],
+            method=self.solver,
+            n_jobs=self.n_jobs,
+            progress=self.progress,
+        )
+        solved: dict[Any, list[_Solved]] = {}
+        for (budget, alpha, kappa), solution in solutions.items():
+            program = self._program().replace(budget=budget, alpha=alpha, kappa=kappa)
+            solved.setdefault(budget, []).append(
+                _Solved(program, solution, top_rows(program, solution.weights))
+            )
+        scores = self._scores([s.rows for group in solved.values() for s in group]) if grid else {}
+        chosen = {
+            budget: max(group, key=lambda s: scores.get(s.rows.tobytes(), 0.0))  # the first of equals
+            for budget, group in solved.items()
+        }
+        seconds = (time.perf_counter() - started) / len(budgets)
+        return [
+            self._selection(chosen[budget], scores.get(chosen[budget].rows.tobytes()), seconds)
+            for budget in budgets
+        ]
 
-    def _best(self, sets: list[NDArray[np.int64]]) -> tuple[int, float]:
-        """The set whose model is best on the validation rows, the first of equals."""
+    def _scores(self, sets: list[NDArray[np.int64]]) -> dict[bytes, float]:
+        """Validation score of each set's model, equal sets trained once."""
         distinct = {rows.tobytes(): rows for rows in sets}
         scores = evaluate_sets(
             self.split_,
@@ -284,25 +300,17 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
             repeats=_TUNING_TRAININGS,
             seed=self.seed_,
             n_jobs=self.n_jobs,
-            progress=False,
+            progress=self.progress,
         )[0].mean(axis=1)
-        by_set = dict(zip(distinct, scores, strict=True))
-        every = np.array([by_set[rows.tobytes()] for rows in sets])
-        return int(every.argmax()), float(every.max())
+        return dict(zip(distinct, scores.tolist(), strict=True))
 
-    def _selection(
-        self,
-        program: Program,
-        solution: Solution,
-        rows: NDArray[np.int64],
-        score: float | None,
-        started: float,
-    ) -> Selection:
+    def _selection(self, solved: _Solved, score: float | None, seconds: float) -> Selection:
+        program, solution = solved.program, solved.solution
         chosen = np.zeros(program.n_rows)
-        chosen[rows] = 1.0
+        chosen[solved.rows] = 1.0
         objective = program.objective(chosen)
         return Selection(
-            indices=self.split_.rows[rows],
+            indices=self.split_.rows[solved.rows],
             n_rows=self.split_.n_table,
             candidates=self.split_.rows,
             weights=solution.weights,
@@ -312,7 +320,7 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
             bound=solution.bound,
             gap=program.gap(objective, solution.bound),
             method=solution.method,
-            seconds=time.perf_counter() - started,
+            seconds=seconds,
             score=score,
         )
 

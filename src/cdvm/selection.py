@@ -37,7 +37,7 @@ class Selection:
     method : str
         How the program was solved.
     seconds : float
-        Time of solving, rounding and tuning.
+        Time of solving, rounding and tuning; budgets selected together share it evenly.
     score : float or None
         Validation score of a model trained on the set, where it was computed to tune.
     """

@@ -53,9 +53,10 @@ def test_options_reach_the_solver(program):
     assert all(solution.gap <= 1e-2 for solution in path.values())
 
 
-def test_progress_bar_is_shown_on_request(program, capsys):
+def test_progress_bar_is_shown_on_request(program, capsys, monkeypatch):
+    monkeypatch.setattr("cdvm.progress._PATIENCE", 0.0)
     solve_path(program, [5, 10], progress=True)
-    assert "2/2" in capsys.readouterr().out
+    assert "2/2" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("budgets", "message"), [([], "at least one budget"), ([5, 1000], "budget=1000")])

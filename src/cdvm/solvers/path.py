@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any, Literal
 
 from cdvm.errors import InputError
 from cdvm.parallel import stream
 from cdvm.program import Program, resolve_budget
+from cdvm.progress import Progress
 from cdvm.solvers import Method, resolve_method, solve
 from cdvm.solvers.base import Solution
 from cdvm.solvers.interior_point import densify
@@ -30,7 +30,7 @@ def solve_path(
     *,
     method: Method = "auto",
     n_jobs: int | None = -1,
-    progress: bool = False,
+    progress: bool | None = None,
     **options: Any,
 ) -> dict[Key, Solution]:
     """Solve a program for every combination of budget, alpha and kappa.
@@ -53,8 +53,8 @@ def solve_path(
         As for :func:`cdvm.solvers.solve`.
     n_jobs : int, optional
         Programs solved side by side; −1 uses every core.
-    progress : bool
-        Show a progress bar.
+    progress : bool, optional
+        Show a progress bar; by default on a terminal.
     **options
         Passed on to the solver.
 
@@ -86,12 +86,10 @@ def solve_path(
         return found
 
     solutions: dict[int, Solution] = {}
-    with _bar(len(keys), progress) as advance:
-        tasks = [(chain,) for chain in chains]
-        alone = None if len(tasks) == 1 else 1
-        for k, found in stream(run, tasks, n_jobs=n_jobs, prefer="threads", blas_threads=alone):
+    with Progress("programs", len(keys), enabled=progress) as bar:
+        for k, found in stream(run, [(chain,) for chain in chains], n_jobs=n_jobs, prefer="threads"):
             solutions.update(zip(chains[k], found, strict=True))
-            advance(len(found))
+            bar.advance(len(found))
     return {key: solutions[i] for i, key in enumerate(keys)}
 
 
@@ -123,16 +121,3 @@ def _chains(keys: Sequence[Key], programs: Sequence[Program]) -> list[list[int]]
     for i in sorted(range(len(keys)), key=lambda i: programs[i].size):
         chains.setdefault(keys[i][1:], []).append(i)
     return list(chains.values())
-
-
-@contextmanager
-def _bar(total: int, shown: bool) -> Iterator[Callable[[int], None]]:
-    if not shown:
-        yield lambda _: None
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("programs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns) as bar:
-        task = bar.add_task("programs", total=total)
-        yield lambda count: bar.advance(task, count)
