@@ -113,7 +113,7 @@ def test_what_cannot_be_done_is_named(digits):
     with pytest.raises(InputError, match="decision_function_shape='ovr'"):
         pairs.scores(subsets)
     few = Subsets.of([[0, 1, 2, 3]], digits.n_rows, first=12)
-    with pytest.raises(InputError, match=r"KNeighborsClassifier cannot be used on 4 rows of model 12"):
+    with pytest.raises(InputError, match=r"KNeighborsClassifier cannot be used on the 4 rows of model 12"):
         SklearnLearner(KNeighborsClassifier(9)).predict(digits, few, digits.X_val)
 
 

@@ -123,7 +123,7 @@ class _SklearnTrainer(Trainer):
             yield
         except ValueError as error:
             raise InputError(
-                f"{type(self.estimator).__name__} cannot be used on {int(subsets.sizes[k])} rows of model "
+                f"{type(self.estimator).__name__} cannot be used on the {len(subsets.rows(k))} rows of model "
                 f"{int(subsets.models[k])}: {error}"
             ) from error
 
