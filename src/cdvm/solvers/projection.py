@@ -22,7 +22,7 @@ def project(point: NDArray[Any], size: int, shift: float | None = None) -> tuple
 
     >>> import numpy as np
     >>> weights, shift = project(np.array([3.0, 0.5, 0.25, -1.0]), size=2)
-    >>> weights, shift
+    >>> weights, float(shift)
     (array([1.   , 0.625, 0.375, 0.   ]), -0.125)
     """
     z = np.asarray(point, dtype=np.float64)
@@ -47,7 +47,7 @@ def project(point: NDArray[Any], size: int, shift: float | None = None) -> tuple
         if step == mu:
             break
         mu = step
-    return weights, mu
+    return weights, float(mu)
 
 
 def _guess(z: NDArray[np.float64], size: int) -> float:
