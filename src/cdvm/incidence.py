@@ -7,6 +7,7 @@ in the processor's cache: a third of the memory, and half the time of a product 
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -30,9 +31,7 @@ class Incidence:
             end = int(np.searchsorted(indptr, indptr[start] + len(self._ones), side="right")) - 1
             start = max(start + 1, end)
             cuts.append(min(start, shape[0]))
-        self._slices = [
-            (slice(a, b), self._part(a, b)) for a, b in zip(cuts[:-1], cuts[1:], strict=True)
-        ]
+        self._slices = [(slice(a, b), self._part(a, b)) for a, b in itertools.pairwise(cuts)]
 
     def _part(self, first: int, last: int) -> sparse.csr_array:
         begin, end = int(self.indptr[first]), int(self.indptr[last])
