@@ -21,19 +21,22 @@ def stream(
     *,
     n_jobs: int | None = -1,
     prefer: Prefer = "threads",
+    blas_threads: int | None = None,
 ) -> Iterator[tuple[int, Result]]:
     """Yield ``(k, function(*tasks[k]))`` in the order of completion.
 
     Threads suit work that spends its time in NumPy, processes suit Python code. A surrounding
     ``joblib.parallel_config`` (a Dask cluster, say) wins over ``prefer``. While threads run side by side,
-    BLAS keeps to its share of the cores.
+    BLAS keeps to its share of the cores. Its rounding depends on its threads; ``blas_threads`` fixes them, so
+    that results do not depend on ``n_jobs``.
     """
     jobs = min(effective_n_jobs(n_jobs), len(tasks))
     if jobs <= 1:
-        for k, task in enumerate(tasks):
-            yield k, function(*task)
+        with threadpool_limits(limits=blas_threads):
+            for k, task in enumerate(tasks):
+                yield k, function(*task)
         return
-    share = max(1, (os.cpu_count() or 1) // jobs)
+    share = blas_threads or max(1, (os.cpu_count() or 1) // jobs)
     with threadpool_limits(limits=share):
         parallel = Parallel(n_jobs=jobs, prefer=prefer, return_as="generator_unordered")
         yield from parallel(delayed(_numbered)(function, k, *task) for k, task in enumerate(tasks))

@@ -1,0 +1,153 @@
+"""The linear system of an interior-point step, reduced to one Cholesky factorisation.
+
+With positive diagonals *D* (rows) and *E* (judges), each step solves::
+
+    | D⁻¹  T   1 | | dw |   | a |
+    | Tᵀ  −E   0 | | dλ | = | b |
+    | 1ᵀ   0   0 | | dη |   | c |
+
+:class:`JudgeSystem` eliminates the rows: with T centred at its D-weighted mean row the budget drops out, and
+TcᵀDTc + E (judges × judges) remains. :class:`RowSystem` eliminates the judges: T E⁻¹Tᵀ + D⁻¹ (rows × rows)
+remains, made definite in the direction of the budget by adding ρ11ᵀ, which the budget makes known.
+
+Close to a solution few rows (judges) have a D (E⁻¹) that counts. Only these enter the factor; conjugate
+gradients with the factor as preconditioner make up for the others.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import blas, lapack
+
+__all__ = ["JudgeSystem", "NewtonSystem", "RowSystem", "newton_system"]
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Step = tuple[Vector, Vector, float]
+
+_NEGLIGIBLE = 1e-7  # a row (judge) whose share of the largest one is below this stays out of the factor
+_CG_STEPS = 12
+_CHUNK = 1024  # rows (judges) scaled at a time, so no second T is ever held
+
+
+class NewtonSystem(ABC):
+    """A factorised step system, solved to a largest residual of ``accuracy``."""
+
+    def __init__(self, matrix: Matrix, d: Vector, e: Vector, norms: Vector, accuracy: float) -> None:
+        self.matrix, self.d, self.e, self.accuracy = matrix, d, e, accuracy
+        self._prepare(norms)
+
+    @abstractmethod
+    def _prepare(self, norms: Vector) -> None: ...
+
+    @abstractmethod
+    def _multiply(self, x: Vector) -> Vector:
+        """The reduced matrix times x, with nothing left out."""
+
+    @abstractmethod
+    def solve(self, a: Vector, b: Vector, c: float) -> Step:
+        """dw, dλ and dη for one right-hand side."""
+
+    def _factorise(self, kernel: Matrix, diagonal: Vector) -> None:
+        where = np.diag_indices(len(diagonal))
+        plain = kernel[where] + diagonal
+        for nudge in (1e-14, 1e-11, 1e-8):
+            kernel[where] = plain + nudge * plain.max()
+            factor, failed = lapack.dpotrf(kernel, lower=1, clean=0)
+            if not failed:
+                self.factor = factor
+                return
+        raise FloatingPointError("the step system is not positive definite")
+
+    def _precondition(self, x: Vector) -> Vector:
+        solved: Vector = lapack.dpotrs(self.factor, x, lower=1)[0]
+        return solved
+
+    def _reduced_solve(self, rhs: Vector) -> Vector:
+        x = self._precondition(rhs)
+        residual = rhs - self._multiply(x)
+        p, last = np.zeros_like(rhs), 1.0
+        for _ in range(_CG_STEPS):
+            if np.abs(residual).max() <= self.accuracy:
+                break
+            z = self._precondition(residual)
+            product = float(residual @ z)
+            p, last = z + (product / last) * p, product
+            image = self._multiply(p)
+            length = product / float(p @ image)
+            x, residual = x + length * p, residual - length * image
+        return x
+
+    def _counting(self, share: Vector) -> NDArray[np.intp]:
+        """Indices that enter the factor; all of them when nearly all would."""
+        keep = np.flatnonzero(share > _NEGLIGIBLE * share.max())
+        return keep if len(keep) < 0.9 * len(share) else np.arange(len(share))
+
+
+class JudgeSystem(NewtonSystem):
+    """Factorises judges × judges: the choice when there are at least as many rows as judges."""
+
+    def _prepare(self, norms: Vector) -> None:
+        self.total = float(self.d.sum())
+        self.mean = (self.d @ self.matrix) / self.total
+        keep = self._counting(self.d * norms)
+        kernel = np.zeros((len(self.e), len(self.e)), order="F")
+        for start in range(0, len(keep), _CHUNK):
+            rows = keep[start : start + _CHUNK]
+            scaled = self.matrix[rows]
+            scaled -= self.mean
+            scaled *= np.sqrt(self.d[rows])[:, None]
+            kernel = blas.dsyrk(1.0, scaled.T, beta=1.0, c=kernel, lower=1, overwrite_c=1)
+        self._factorise(kernel, self.e)
+
+    def _multiply(self, x: Vector) -> Vector:
+        y = self.d * (self.matrix @ x - self.mean @ x)
+        image: Vector = y @ self.matrix - y.sum() * self.mean + self.e * x
+        return image
+
+    def solve(self, a: Vector, b: Vector, c: float) -> Step:
+        shift = (float(self.d @ a) - c) / self.total
+        centred = a - shift
+        dual = self._reduced_solve((self.d * centred) @ self.matrix - b)
+        offset = float(self.mean @ dual)
+        # the budget holds exactly whatever the accuracy of ``dual``
+        return self.d * (centred - (self.matrix @ dual - offset)), dual, shift - offset
+
+
+class RowSystem(NewtonSystem):
+    """Factorises rows × rows: the choice when there are fewer rows than judges."""
+
+    def _prepare(self, norms: Vector) -> None:
+        inverse = 1.0 / self.e
+        keep = self._counting(inverse * norms)
+        kernel = np.zeros((len(self.d), len(self.d)), order="F")
+        for start in range(0, len(keep), _CHUNK):
+            judges = keep[start : start + _CHUNK]
+            scaled = self.matrix[:, judges] * np.sqrt(inverse[judges])
+            kernel = blas.dsyrk(1.0, np.asfortranarray(scaled), beta=1.0, c=kernel, lower=1, overwrite_c=1)
+        self.rho = float(np.trace(kernel)) / len(self.d) or 1.0
+        kernel += self.rho
+        self._factorise(kernel, 1.0 / self.d)
+        self.ones = self._reduced_solve(np.ones(len(self.d)))
+
+    def _multiply(self, x: Vector) -> Vector:
+        image: Vector = self.matrix @ ((x @ self.matrix) / self.e) + x / self.d + self.rho * x.sum()
+        return image
+
+    def solve(self, a: Vector, b: Vector, c: float) -> Step:
+        free = self._reduced_solve(a + self.matrix @ (b / self.e) + self.rho * c)
+        multiplier = float((free.sum() - c) / self.ones.sum())
+        primal = free - multiplier * self.ones
+        return primal, (primal @ self.matrix - b) / self.e, multiplier
+
+
+def newton_system(
+    matrix: Matrix, d: Vector, e: Vector, norms: tuple[Vector, Vector], accuracy: float
+) -> NewtonSystem:
+    """The smaller of the two reductions; ``norms`` are T's squared row and column norms."""
+    if matrix.shape[0] >= matrix.shape[1]:
+        return JudgeSystem(matrix, d, e, norms[0], accuracy)
+    return RowSystem(matrix, d, e, norms[1], accuracy)
