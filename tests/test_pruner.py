@@ -55,6 +55,14 @@ def test_selection_says_what_was_chosen_and_how(table, pruner):
     assert "30 of" in repr(keep)
 
 
+def test_swaps_never_lower_the_objective(table, pruner):
+    plain = clone(pruner).set_params(rounding="top").fit(*table)
+    for budget in (5, 20, 60):
+        top, swapped = plain.select(budget), pruner.select(budget)
+        assert swapped.objective >= top.objective - 1e-12
+        assert swapped.bound == pytest.approx(top.bound)
+
+
 def test_held_out_rows_are_never_kept(pruner):
     everything = pruner.select(1.0)
     assert len(everything) == pruner.split_.n_rows < 178
@@ -173,6 +181,7 @@ def test_selection_is_saved_and_read_back(pruner, tmp_path):
         ({"kappa": -1}, "kappa=-1"),
         ({"kappa": "many"}, "kappa='many'"),
         ({"tune": "random"}, "tune='random'"),
+        ({"rounding": "up"}, "rounding='up'"),
         ({"inclusion": 0}, "inclusion=0"),
         ({"inclusion": "some"}, "inclusion='some'"),
         ({"design": "half"}, "design='half'"),

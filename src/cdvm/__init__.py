@@ -14,13 +14,23 @@ if TYPE_CHECKING:
     from cdvm.datasets import dataset_names, load_dataset
     from cdvm.errors import InputError, InputWarning, StoreError
     from cdvm.evaluate import compare_with_random, evaluate_sets, random_sets
-    from cdvm.learners import Learner, SklearnLearner, learner_names, make_learner
+    from cdvm.learners import (
+        Learner,
+        LogisticLearner,
+        NeighborsLearner,
+        PaperLearner,
+        RidgeLearner,
+        SklearnLearner,
+        TorchLearner,
+        learner_names,
+        make_learner,
+    )
     from cdvm.outcomes import Outcomes, merge_stores, record_outcomes
     from cdvm.program import Program
     from cdvm.pruner import CDVM
-    from cdvm.rounding import top_rows
+    from cdvm.rounding import swap_search, top_rows
     from cdvm.selection import Selection
-    from cdvm.solvers import Solution, solve
+    from cdvm.solvers import Solution, solve, solve_path
     from cdvm.split import Split
     from cdvm.subsets import Design, Subsets
 
@@ -31,13 +41,23 @@ _HOME = {
     "cdvm.datasets": ["dataset_names", "load_dataset"],
     "cdvm.errors": ["InputError", "InputWarning", "StoreError"],
     "cdvm.evaluate": ["compare_with_random", "evaluate_sets", "random_sets"],
-    "cdvm.learners": ["Learner", "SklearnLearner", "learner_names", "make_learner"],
+    "cdvm.learners": [
+        "Learner",
+        "LogisticLearner",
+        "NeighborsLearner",
+        "PaperLearner",
+        "RidgeLearner",
+        "SklearnLearner",
+        "TorchLearner",
+        "learner_names",
+        "make_learner",
+    ],
     "cdvm.outcomes": ["Outcomes", "merge_stores", "record_outcomes"],
     "cdvm.program": ["Program"],
     "cdvm.pruner": ["CDVM"],
-    "cdvm.rounding": ["top_rows"],
+    "cdvm.rounding": ["swap_search", "top_rows"],
     "cdvm.selection": ["Selection"],
-    "cdvm.solvers": ["Solution", "solve"],
+    "cdvm.solvers": ["Solution", "solve", "solve_path"],
     "cdvm.split": ["Split"],
     "cdvm.subsets": ["Design", "Subsets"],
 }

@@ -4,9 +4,10 @@
 that did not (maximum sample reuse). With membership *M* (models × rows, 0/1), outcomes *C* (models ×
 judges), counts ``c = Mᵀ1`` and totals ``tot = Cᵀ1`` over *N* models::
 
-    T = diag(1/c + 1/(N − c)) MᵀC − (1/(N − c)) totᵀ
+    T = diag(1/c + 1/(N − c)) MᵀC − (1/(N − c)) totᵀ = diag(1/c + 1/(N − c)) Mᵀ(C − 1 totᵀ/N)
 
-so products with T and Tᵀ are two thin products each, and the n × m matrix is never needed. Rows that every
+so products with T and Tᵀ are two thin products each, and the n × m matrix is never needed. Centred as on the
+right they lose nothing to cancellation, and single precision suffices. Rows that every
 or no model saw have attribution 0.
 """
 
@@ -25,6 +26,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from cdvm.errors import InputError
 from cdvm.files import load_arrays, save_arrays
+from cdvm.incidence import Incidence
 
 if TYPE_CHECKING:
     from cdvm.outcomes import Outcomes
@@ -217,8 +219,7 @@ class ImplicitAttribution(Attribution):
         members = sparse.csr_array(members)
         if members.shape[0] != outcomes.shape[0]:
             raise InputError(f"{members.shape[0]} training sets but outcomes of {outcomes.shape[0]} models")
-        ones = np.ones(members.nnz, dtype=np.float32)
-        self.members = sparse.csr_array((ones, members.indices, members.indptr), members.shape)
+        self._saw = Incidence(members.indices, members.indptr, members.shape)
         # single precision: exact for bits, and scores carry far more sampling noise than that
         self.outcomes = np.ascontiguousarray(outcomes, dtype=np.float32)
         self.binary = outcomes.dtype.kind in "bu"
@@ -233,32 +234,38 @@ class ImplicitAttribution(Attribution):
         self._shift = np.where(self.usable, 1 / outside, 0.0)
         self._totals = self.outcomes.sum(axis=0, dtype=np.float64)
 
+    @property
+    def members(self) -> sparse.csr_array:
+        """Model × row membership."""
+        return self._saw.to_csr()
+
     @cached_property
-    def _seen_by(self) -> sparse.csr_array:
+    def _seen_by(self) -> Incidence:
         """Row × model membership."""
-        return sparse.csr_array(self.members.T.tocsr())
+        return self._saw.transpose()
 
     def matvec(self, judges: NDArray[Any]) -> Vector:
-        lam = np.asarray(judges, dtype=np.float64)
-        per_model = (self.outcomes @ lam.astype(np.float32)).astype(np.float64)
-        seen: Vector = self._seen_by @ per_model
-        return self._scale * seen - self._shift * float(self._totals @ lam)
+        return self._spread(self.outcomes @ np.asarray(judges, dtype=np.float32), np.float32)
 
     def rmatvec(self, rows: NDArray[Any]) -> Vector:
-        w = np.asarray(rows, dtype=np.float64)
-        per_model = self.members @ (self._scale * w)
-        judged: Vector = (per_model.astype(np.float32) @ self.outcomes).astype(np.float64)
-        return np.asarray(judged - self._totals * float(self._shift @ w))
+        scaled = (self._scale * np.asarray(rows, dtype=np.float64)).astype(np.float32)
+        per_model = (self._saw @ scaled).astype(np.float64)
+        centred = (per_model - per_model.mean()).astype(np.float32)
+        return np.asarray(centred @ self.outcomes, dtype=np.float64)
 
     def row_sums(self) -> Vector:
-        per_model = self.outcomes.sum(axis=1, dtype=np.float64)
-        seen: Vector = self._seen_by @ per_model
-        return self._scale * seen - self._shift * float(self._totals.sum())
+        return self._spread(self.outcomes.sum(axis=1, dtype=np.float64), np.float64)
+
+    def _spread(self, per_model: NDArray[Any], precision: Any) -> Vector:
+        """What each row gets of one number a model."""
+        centred = per_model.astype(np.float64)
+        centred -= centred.mean()
+        seen: Vector = self._seen_by @ centred.astype(precision)
+        return self._scale * seen
 
     def _sums(self, rows: Any, outcomes: NDArray[np.float32]) -> Matrix:
         """MᵀC on some rows: how often (how much) the models that saw a row were right."""
-        seen_by = self._seen_by if rows is None else self._seen_by[rows]
-        return np.asarray(seen_by @ outcomes, dtype=np.float64)
+        return np.asarray(self._seen_by.rows(rows) @ outcomes, dtype=np.float64)
 
     def block(self, rows: Any = None, columns: Any = None) -> Matrix:
         every = slice(None)
@@ -290,7 +297,8 @@ class ImplicitAttribution(Attribution):
     def values_stderr(self) -> Vector:
         """Standard error of :meth:`values`."""
         mean = self.outcomes.mean(axis=1, dtype=np.float64)[:, None]
-        sums, squares = self._seen_by @ mean, self._seen_by @ mean**2
+        seen_by = self._seen_by.to_csr()
+        sums, squares = seen_by @ mean, seen_by @ mean**2
         error = self._error_of_difference(slice(None), sums, squares, mean.sum(axis=0), (mean**2).sum(axis=0))
         return error[:, 0]
 
@@ -308,7 +316,7 @@ class ImplicitAttribution(Attribution):
         return np.where((inside > 1) & (outside > 1), error, np.nan)
 
     def _payload(self) -> dict[str, NDArray[Any]]:
-        arrays: dict[str, NDArray[Any]] = {"indices": self.members.indices, "indptr": self.members.indptr}
+        arrays: dict[str, NDArray[Any]] = {"indices": self._saw.indices, "indptr": self._saw.indptr}
         if self.binary:
             packed = np.packbits(self.outcomes.astype(np.uint8), axis=1)
             return arrays | {"outcomes": packed, "packed": np.array(1)}

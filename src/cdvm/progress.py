@@ -51,6 +51,7 @@ class Progress:
             Progress as RichProgress,
         )
 
+        console = Console(stderr=True)
         self._bar = RichProgress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -58,8 +59,8 @@ class Progress:
             TimeElapsedColumn(),
             TimeRemainingColumn(),
             TextColumn("{task.fields[note]}"),
-            console=Console(stderr=True),
-            transient=True,
+            console=console,
+            transient=console.is_terminal,
         )
         self._bar.start()
         self._task = self._bar.add_task(self.label, total=self.total, completed=self.done, note="")

@@ -19,8 +19,9 @@ from cdvm.errors import InputError
 from cdvm.evaluate import evaluate_sets
 from cdvm.learners import Learner, make_learner
 from cdvm.outcomes import Outcome, record_outcomes
+from cdvm.parallel import stream
 from cdvm.program import Program, resolve_budget
-from cdvm.rounding import top_rows
+from cdvm.rounding import loss_of, swap_search, top_rows
 from cdvm.selection import Selection, take_rows
 from cdvm.solvers import Method, Solution, solve_path
 from cdvm.split import Split
@@ -71,6 +72,9 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         error for regression.
     solver : str, default="auto"
         Method of :func:`cdvm.solve`.
+    rounding : {"swap", "top"}, default="swap"
+        From weights to rows: the rows of largest weight as in the paper (``"top"``), or these improved by
+        exchanging rows while that raises the program's objective.
     validation_size : float, default=0.2
         Share of the rows held out when ``fit`` gets no validation rows.
     store : path, optional
@@ -112,6 +116,7 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         design: DesignKind = "bernoulli",
         outcome: Outcome | None = None,
         solver: Method = "auto",
+        rounding: Literal["swap", "top"] = "swap",
         validation_size: float = 0.2,
         store: str | Path | None = None,
         n_jobs: int | None = -1,
@@ -128,6 +133,7 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         self.design = design
         self.outcome = outcome
         self.solver = solver
+        self.rounding = rounding
         self.validation_size = validation_size
         self.store = store
         self.n_jobs = n_jobs
@@ -240,6 +246,8 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
             raise InputError(f"n_models={self.n_models!r}: use a whole number of at least 2, e.g. 5000")
         if self.inclusion != "auto" and not (isinstance(self.inclusion, Real) and 0 < self.inclusion <= 1):
             raise InputError(f"inclusion={self.inclusion!r}: use a probability between 0 and 1, or 'auto'")
+        if self.rounding not in ("swap", "top"):
+            raise InputError(f"rounding={self.rounding!r}: use 'swap' or 'top'")
         if self.tune not in (None, "grid"):
             raise InputError(f"tune={self.tune!r}: use None or 'grid'")
         if not isinstance(self.alpha, Real) or not 0 <= self.alpha <= 1:
@@ -272,12 +280,12 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
             n_jobs=self.n_jobs,
             progress=self.progress,
         )
+        programs = [self._program().replace(budget=s, alpha=a, kappa=k) for s, a, k in solutions]
+        tasks = list(zip(programs, solutions.values(), strict=True))
+        rounded = dict(stream(self._round, tasks, n_jobs=self.n_jobs, prefer="threads"))
         solved: dict[Any, list[_Solved]] = {}
-        for (budget, alpha, kappa), solution in solutions.items():
-            program = self._program().replace(budget=budget, alpha=alpha, kappa=kappa)
-            solved.setdefault(budget, []).append(
-                _Solved(program, solution, top_rows(program, solution.weights))
-            )
+        for number, (budget, *_) in enumerate(solutions):
+            solved.setdefault(budget, []).append(rounded[number])
         scores = self._scores([s.rows for group in solved.values() for s in group]) if grid else {}
         chosen = {
             budget: max(group, key=lambda s: scores.get(s.rows.tobytes(), 0.0))  # the first of equals
@@ -288,6 +296,12 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
             self._selection(chosen[budget], scores.get(chosen[budget].rows.tobytes()), seconds)
             for budget in budgets
         ]
+
+    def _round(self, program: Program, solution: Solution) -> _Solved:
+        rows = top_rows(program, solution.weights)
+        if self.rounding == "swap":
+            rows = swap_search(program, rows)
+        return _Solved(program, solution, rows)
 
     def _scores(self, sets: list[NDArray[np.int64]]) -> dict[bytes, float]:
         """Validation score of each set's model, equal sets trained once."""
@@ -306,9 +320,7 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
 
     def _selection(self, solved: _Solved, score: float | None, seconds: float) -> Selection:
         program, solution = solved.program, solved.solution
-        chosen = np.zeros(program.n_rows)
-        chosen[solved.rows] = 1.0
-        objective = program.objective(chosen)
+        objective, gap = loss_of(program, solved.rows, solution.bound)
         return Selection(
             indices=self.split_.rows[solved.rows],
             n_rows=self.split_.n_table,
@@ -318,7 +330,7 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
             kappa=program.cap,
             objective=objective,
             bound=solution.bound,
-            gap=program.gap(objective, solution.bound),
+            gap=gap,
             method=solution.method,
             seconds=seconds,
             score=score,

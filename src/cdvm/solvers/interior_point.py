@@ -29,7 +29,7 @@ from cdvm.attribution import MatrixAttribution
 from cdvm.errors import InputError
 from cdvm.program import Program
 from cdvm.solvers.base import Solution, finish
-from cdvm.solvers.newton import newton_system
+from cdvm.solvers.newton import NewtonSystem, Rough, newton_system
 
 __all__ = ["densify", "solve_interior_point"]
 
@@ -38,6 +38,10 @@ Vector = NDArray[np.float64]
 _CORRECTORS = 2
 _TO_BOUNDARY = 0.99
 _RESIDUAL = 0.03  # of mu, allowed in the step's equations
+_SINGLE_ORDER = 64  # from this order on, factors start in single precision
+_CG_PER_SOLVE = (
+    0.0  # more steps of conjugate gradients than this end single precision: double is then as fast
+)
 _PATIENCE = 15  # iterations without a better gap that count as a numerical breakdown
 _PUSH = 0.3  # how far a warm start is moved towards the centre
 
@@ -144,6 +148,8 @@ class _Search:
         if self.gap > 0.0 and self.price > 0.0 and program.size < self.n:
             squares = np.einsum("ij,ij->i", self.matrix, self.matrix)
             self.norms = squares, np.einsum("ij,ij->j", self.matrix, self.matrix)
+            ordinary = 1e-24 < squares.max() < 1e24 and min(self.n, self.m) >= _SINGLE_ORDER
+            self.rough: Rough = self.matrix.astype(np.float32) if ordinary else self.matrix
             self._start(*self._guess(warm), spread=1.0 if warm is None else _PUSH)
 
     def _guess(self, warm: Solution | None) -> tuple[Vector, Vector]:
@@ -212,7 +218,7 @@ class _Search:
         products = x * z
         mu = float(products.mean())
         # a residual moves z, y (s, t) by as much, and these are at least mu: one far below does no harm
-        self.system = newton_system(self.matrix, d, e, self.norms, _RESIDUAL * mu)
+        self.system = self._factorise(d, e, _RESIDUAL * mu)
 
         dx, dz, _ = self._direction(-products)
         primal, dual = _longest(x, dx), _longest(z, dz)
@@ -229,6 +235,17 @@ class _Search:
                 break
             aim, step, lengths = aim + pull, other, longer
         self._move(*step, *(_TO_BOUNDARY * length for length in lengths))
+        if self.system.steps > _CG_PER_SOLVE * self.system.solves:
+            self.rough = self.matrix
+
+    def _factorise(self, d: Vector, e: Vector, accuracy: float) -> NewtonSystem:
+        try:
+            return newton_system(self.matrix, self.rough, d, e, self.norms, accuracy)
+        except FloatingPointError:
+            if self.rough is self.matrix:
+                raise
+            self.rough = self.matrix
+            return newton_system(self.matrix, self.matrix, d, e, self.norms, accuracy)
 
     def _direction(self, aim: Vector) -> tuple[Vector, Vector, float]:
         """The step that changes the products x·z by ``aim`` to first order."""
