@@ -79,20 +79,25 @@ def solve_path(
     chains = _chains(keys, programs) if method in _CHAINED else [[i] for i in range(len(keys))]
 
     def run(chain: list[int]) -> list[Solution]:
-        found: list[Solution] = []
-        for i in chain:
-            start = {"warm": found[-1]} if found else {}
-            found.append(solve(programs[i], method, **(start | options)))
-        return found
+        return _run([programs[i] for i in chain], method, options)
 
     solutions: dict[int, Solution] = {}
+    # one BLAS thread a program, so that rounding does not depend on how many run side by side
+    threads = None if len(chains) == 1 else 1
     with _bar(len(keys), progress) as advance:
-        tasks = [(chain,) for chain in chains]
-        alone = None if len(tasks) == 1 else 1
-        for k, found in stream(run, tasks, n_jobs=n_jobs, prefer="threads", blas_threads=alone):
+        for k, found in stream(run, [(chain,) for chain in chains], n_jobs=n_jobs, blas_threads=threads):
             solutions.update(zip(chains[k], found, strict=True))
             advance(len(found))
     return {key: solutions[i] for i, key in enumerate(keys)}
+
+
+def _run(programs: Sequence[Program], method: Method, options: dict[str, Any]) -> list[Solution]:
+    """Solve one after the other, each from the solution before it."""
+    found: list[Solution] = []
+    for program in programs:
+        start = {"warm": found[-1]} if found else {}
+        found.append(solve(program, method, **(start | options)))
+    return found
 
 
 def _keys(
