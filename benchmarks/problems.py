@@ -1,4 +1,4 @@
-"""Attributions that the benchmarks solve on: real subset models where data is at hand, generated otherwise."""
+"""Attributions to solve on: of real subset models where data is at hand, generated otherwise."""
 
 from __future__ import annotations
 
