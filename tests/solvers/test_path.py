@@ -26,7 +26,7 @@ def test_path_equals_individual_solves(program):
         assert solution.objective == pytest.approx(solve(single).objective, rel=2e-8)
 
 
-@pytest.mark.parametrize("method", ["interior_point", "column_generation", "highs"])
+@pytest.mark.parametrize("method", ["interior_point", "first_order", "column_generation", "highs"])
 def test_answers_do_not_depend_on_jobs(program, method):
     one = solve_path(program, BUDGETS, ALPHAS, KAPPAS, method=method, n_jobs=1)
     two = solve_path(program, BUDGETS, ALPHAS, KAPPAS, method=method, n_jobs=2)

@@ -60,12 +60,7 @@ def solve_column_generation(
     >>> solution.status, solution.gap <= 1e-6
     ('optimal', True)
     """
-    if not tolerance > 0:
-        raise InputError(f"tolerance={tolerance!r}: use a positive number, e.g. 1e-6")
-    n, size = program.n_rows, program.size
-    step = min(n, working if working is not None else _WORKING * (size + program.n_judges))
-    if step < size:
-        raise InputError(f"working={working}: the first rows must be at least the budget, {size}")
+    n, size, step = program.n_rows, program.size, _step(program, working, tolerance)
     started = time.perf_counter()
     rows = _first_rows(program, step, warm)
     block = program.attribution.block(rows)
@@ -98,6 +93,15 @@ def solve_column_generation(
         solve_seconds=time.perf_counter() - built,
         method="column_generation",
     )
+
+
+def _step(program: Program, working: int | None, tolerance: float) -> int:
+    if not tolerance > 0:
+        raise InputError(f"tolerance={tolerance!r}: use a positive number, e.g. 1e-6")
+    wanted = _WORKING * (program.size + program.n_judges) if working is None else working
+    if wanted < program.size:
+        raise InputError(f"working={working}: the first rows must be at least the budget, {program.size}")
+    return min(program.n_rows, wanted)
 
 
 def _first_rows(program: Program, count: int, warm: Solution | None) -> Rows:

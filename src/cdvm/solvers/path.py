@@ -79,11 +79,7 @@ def solve_path(
     chains = _chains(keys, programs) if method in _CHAINED else [[i] for i in range(len(keys))]
 
     def run(chain: list[int]) -> list[Solution]:
-        found: list[Solution] = []
-        for i in chain:
-            start = {"warm": found[-1]} if found else {}
-            found.append(solve(programs[i], method, **(start | options)))
-        return found
+        return _run([programs[i] for i in chain], method, options)
 
     solutions: dict[int, Solution] = {}
     with Progress("programs", len(keys), enabled=progress) as bar:
@@ -91,6 +87,15 @@ def solve_path(
             solutions.update(zip(chains[k], found, strict=True))
             bar.advance(len(found))
     return {key: solutions[i] for i, key in enumerate(keys)}
+
+
+def _run(programs: Sequence[Program], method: Method, options: dict[str, Any]) -> list[Solution]:
+    """Solve one after the other, each from the solution before it."""
+    found: list[Solution] = []
+    for program in programs:
+        start = {"warm": found[-1]} if found else {}
+        found.append(solve(program, method, **(start | options)))
+    return found
 
 
 def _keys(
