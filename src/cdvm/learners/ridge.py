@@ -13,7 +13,6 @@ The classifier fits +1 for a row's own class and −1 for the others, as scikit-
 from __future__ import annotations
 
 from collections.abc import Iterator
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -69,7 +68,7 @@ class RidgeLearner(Learner):
             return None
         given = estimator.get_params()
         alpha = given["alpha"]
-        if not isinstance(alpha, Real) or not 0 < alpha < np.inf or given["solver"] not in _EXACT:
+        if np.ndim(alpha) != 0 or not 0 < alpha < np.inf or given["solver"] not in _EXACT:
             return None
         if given["positive"] or given.get("class_weight") is not None:
             return None
