@@ -24,8 +24,7 @@ __all__ = ["MEMORY_LIMIT", "Batch", "Geometry", "batches", "fill_absent", "winne
 MEMORY_LIMIT = 256 << 20
 """Bytes a learner keeps for products of all rows, and again for the models it trains at once."""
 
-_STEP = 8  # widths are multiples of this, so that sets of similar size share a batch
-_AT_ONCE = 128  # models a batch; more leave the cache
+_AT_ONCE = 256  # models a batch; more leave the cache
 
 Floats = NDArray[np.floating[Any]]
 
@@ -53,15 +52,16 @@ class Batch:
         return int(self.rows.shape[1])
 
 
-def batches(subsets: Subsets, bytes_of: Callable[[int], int]) -> Iterator[Batch]:
+def batches(subsets: Subsets, bytes_of: Callable[[int], int], *, step: int = 8) -> Iterator[Batch]:
     """Subsets by padded size, as many at once as the memory limit allows.
 
-    ``bytes_of(width)`` is what one model of that padded size needs. The width of a set depends on its own
-    size alone, so a model's arithmetic does not depend on its neighbours.
+    ``bytes_of(width)`` is what one model of that padded size needs. Widths are multiples of ``step`` less one
+    (which an intercept fills): large steps make large batches, small steps little padding. The width of a
+    set depends on its own size alone, so a model's arithmetic does not depend on its neighbours.
     """
     members = subsets.members
     sizes = np.diff(members.indptr)
-    widths = -(-sizes // _STEP) * _STEP
+    widths = (sizes // step + 1) * step - 1
     for width in np.unique(widths).tolist():
         alike = np.flatnonzero(widths == width)
         at_once = max(1, min(_AT_ONCE, MEMORY_LIMIT // bytes_of(width)))

@@ -117,7 +117,7 @@ class _LogisticTrainer(Trainer):
             held = 5 * side * side + 2 * width * side + K * (30 * width + m)
             return 8 * held + 4 * width * (m + d)
 
-        for batch in batches(subsets, bytes_of):
+        for batch in batches(subsets, bytes_of, step=16):
             yield batch, present[batch.models]
 
     def _decide(self, batch: Batch, present: NDArray[np.bool_]) -> Floats:

@@ -27,47 +27,27 @@ from cdvm.learners.linear import Floats
 
 __all__ = ["Problem", "minimise"]
 
-_PAIRS = 3  # steps L-BFGS remembers
-_REFRESH = frozenset([0, 2, 4, 7, 12, 20])  # iterations with a new inverse, and every 20th after them
+_PAIRS = 2  # steps L-BFGS remembers; more save no iterations
+_REFRESH = frozenset([0, 3, 8])  # iterations with a new inverse, and every 20th
 _ITERATIONS = {4: 100, 8: 1000}  # by bytes a number
 _HALVINGS = 30
+_GONE = 0.25  # share of converged problems at which the batch is made smaller
 _ABSENT = -1e30  # logit of a class without rows: its probability is exactly 0
 _FLOOR = 1e-6  # least share of its weight a row keeps in the preconditioner, so that it stays regular
 
 
 class _Point(NamedTuple):
-    """Where each problem stands; or, with only the first three fields used, a step."""
+    """Where each problem stands, or a step."""
 
-    coefficients: Floats  # (n, K, r)
-    products: Floats  # coefficients times Z: (n, K, s)
-    intercepts: Floats  # (n, K)
-
-    def moved(self, step: _Point, length: Floats) -> _Point:
-        t = length[:, None, None]
-        return _Point(
-            self.coefficients + t * step.coefficients,
-            self.products + t * step.products,
-            self.intercepts + length[:, None] * step.intercepts,
-        )
-
-    @property
-    def logits(self) -> Floats:
-        return np.asarray(self.products + self.intercepts[:, :, None])
-
-
-class _Slope(NamedTuple):
-    """Gradient in the problem's metric."""
-
-    coefficients: Floats
-    intercepts: Floats
+    at: Floats  # (n, K, r + 1): V, and the intercept as the last column
+    image: Floats  # at times the design: dual (n, K, s + 1), V Z and the intercept; primal (n, K, s), f
 
 
 class _Pair(NamedTuple):
     """A step and the change of the gradient along it."""
 
     step: _Point
-    metric: Floats
-    change: _Slope
+    change: Floats
     curvature: Floats  # reciprocal of their product; 0 where it is not positive
 
 
@@ -75,7 +55,7 @@ class _Pair(NamedTuple):
 class Problem:
     """Data of several problems; arrays have one leading entry a problem."""
 
-    design: Floats  # dual: Gram matrices (n, s, s); primal: features (n, s, r)
+    design: Floats  # from coefficients and intercept to image, (n, r + 1, s + 1) or (n, r + 1, s)
     targets: Floats  # (n, K, s)
     weights: Floats  # (n, 1, s)
     others: Floats  # (n, K, s): 0 at the row's class, else 1
@@ -87,7 +67,7 @@ class Problem:
     @classmethod
     def of(
         cls,
-        design: Floats,
+        rows: Floats,
         targets: Floats,
         weights: Floats,
         present: NDArray[np.bool_],
@@ -96,12 +76,19 @@ class Problem:
         intercept: bool,
         dtype: DTypeLike,
     ) -> Problem:
-        """Problems over the ``present`` classes (n, K), computed in ``dtype``."""
+        """Problems over the ``present`` classes (n, K), computed in ``dtype``.
+
+        ``rows`` are Gram matrices (n, s, s) if ``dual``, else features (n, s, r).
+        """
+        n, s, r = rows.shape
+        design = np.zeros((n, r + 1, s + dual), dtype=dtype)
+        design[:, :r, :s] = rows if dual else rows.transpose(0, 2, 1)
+        design[:, r, s if dual else slice(None)] = intercept
         classes = present.sum(axis=1)
         spread = np.where(classes == 2, 1.0, 2.0 / np.maximum(classes - 1, 1))
         absent = np.where(present, 0.0, _ABSENT)
         return cls(
-            design=np.ascontiguousarray(design, dtype=dtype),
+            design=design,
             targets=targets.astype(dtype),
             weights=weights.astype(dtype),
             others=(targets == 0).astype(dtype),
@@ -116,10 +103,22 @@ class Problem:
         return replace(self, **{name: getattr(self, name)[which] for name in names})
 
     def origin(self) -> _Point:
-        n, K, s = self.targets.shape
-        r = s if self.dual else self.design.shape[2]
-        dtype = self.design.dtype
-        return _Point(np.zeros((n, K, r), dtype), np.zeros((n, K, s), dtype), np.zeros((n, K), dtype))
+        n, K, _ = self.targets.shape
+        _, r, s = self.design.shape
+        return _Point(np.zeros((n, K, r), self.design.dtype), np.zeros((n, K, s), self.design.dtype))
+
+    def logits(self, point: _Point) -> Floats:
+        image = point.image
+        return np.asarray(image[:, :, :-1] + image[:, :, -1:] if self.dual else image)
+
+    def metric(self, point: _Point) -> Floats:
+        """What the product of a point with a gradient is taken with."""
+        return point.image if self.dual else point.at
+
+    def penalty(self, point: _Point) -> Floats:
+        """‖V‖², without the intercept."""
+        free = point.at[:, :, -1]
+        return np.asarray(_dot(point.at, self.metric(point)) - _dot(free, free))
 
     def loss(self, point: _Point) -> tuple[Floats, Floats]:
         """Value of each problem, and the probabilities (n, K, s) of the classes that are not the row's.
@@ -127,63 +126,66 @@ class Problem:
         One minus the probability of the row's own class is their sum: as a difference it would lose all
         digits on rows that are well classified, and those are most.
         """
-        low = point.logits
-        low += self.absent
+        low = self.logits(point) + self.absent
         low -= low.max(axis=1, keepdims=True)
         wrong = np.exp(low)
         total = wrong.sum(axis=1, keepdims=True)
         value = _dot(self.weights, np.log(total)) - _dot(self.targets, low)
         wrong *= self.others
         wrong /= total
-        return value + 0.5 * _dot(point.coefficients, self.metric(point)), wrong
+        return value + 0.5 * self.penalty(point), wrong
 
-    def slope(self, point: _Point, wrong: Floats) -> _Slope:
+    def slope(self, point: _Point, wrong: Floats) -> Floats:
+        """Gradient in the problem's metric, shape (n, K, r + 1)."""
         residual = self.targets * wrong.sum(axis=1, keepdims=True)
         residual -= self.weights * wrong
-        back = residual if self.dual else residual @ self.design
-        borders = residual.sum(axis=2) if self.intercept else np.zeros_like(point.intercepts)
-        return _Slope(point.coefficients - back, -borders)
-
-    def metric(self, point: _Point) -> Floats:
-        return point.products if self.dual else point.coefficients
+        if not self.dual:
+            slope = residual @ -self.design.transpose(0, 2, 1)
+            slope[:, :, :-1] += point.at[:, :, :-1]
+            return np.asarray(slope)
+        slope = np.zeros_like(point.at)
+        np.subtract(point.at[:, :, :-1], residual, out=slope[:, :, :-1])
+        if self.intercept:
+            ones = np.ones(residual.shape[2], dtype=residual.dtype)
+            slope[:, :, -1] = -(residual.reshape(-1, len(ones)) @ ones).reshape(slope.shape[:2])
+        return slope
 
     def inverse(self, wrong: Floats) -> Floats:
-        """Inverse of the preconditioner's bordered system, shape (n, r + 1, r + 1)."""
+        """Matrices (n, r + 1, r + 1) that a gradient is multiplied with to give the preconditioned step."""
         sum_wrong = wrong.sum(axis=1)
         trace = sum_wrong * (2 - sum_wrong) - np.square(wrong).sum(axis=1)
         d = self.weights[:, 0] * np.maximum(self.spread * trace, _FLOOR)
-        n, _, r = self.design.shape
-        system = np.zeros((n, r + 1, r + 1), dtype=self.design.dtype)
-        scaled = d[:, None, :] * (self.design if self.dual else self.design.transpose(0, 2, 1))
-        system[:, :r, :r] = scaled if self.dual else scaled @ self.design
-        system[:, np.arange(r), np.arange(r)] += 1
+        r = self.design.shape[1] - 1
+        diagonal = np.arange(r)
+        if not self.dual:
+            system = (self.design * d[:, None, :]) @ self.design.transpose(0, 2, 1)
+            system[:, diagonal, diagonal] += 1
+            if not self.intercept:
+                system[:, r, r] = 1
+            return np.linalg.inv(system)
+        # Unknowns a, β with a + d∘(Za + β) = q and Σa = Σq − q₀: the second line is Σ of the first less the
+        # intercept's own. Written transposed, and with the right side's Σq − q₀ folded into the inverse.
+        system = self.design.copy()
+        system[:, :r, :r] *= d[:, None, :]
+        system[:, diagonal, diagonal] += 1
+        system[:, r, r] = not self.intercept
         if not self.intercept:
-            system[:, r, r] = 1
-        elif self.dual:  # transposed, as it is multiplied from the right
-            system[:, r, :r] = d
-            system[:, :r, r] = 1
-        else:
-            system[:, r, :r] = system[:, :r, r] = scaled.sum(axis=2)
-            system[:, r, r] = d.sum(axis=1)
-        return np.linalg.inv(system)
-
-    def solve(self, inverse: Floats, slope: _Slope) -> _Point:
-        """The preconditioner's answer to a gradient."""
-        border = slope.intercepts
-        if self.dual and self.intercept:
-            border = slope.coefficients.sum(axis=2) - border
-        solution = np.concatenate([slope.coefficients, border[:, :, None]], axis=2) @ inverse
-        coefficients = solution[:, :, :-1]
-        design = self.design if self.dual else self.design.transpose(0, 2, 1)
-        return _Point(np.ascontiguousarray(coefficients), coefficients @ design, solution[:, :, -1].copy())
+            return np.linalg.inv(system)
+        system[:, r, :r] = d
+        system[:, :r, r] = 1
+        inverse = np.linalg.inv(system)
+        inverse[:, :r] += inverse[:, r:]
+        inverse[:, r] *= -1
+        return inverse
 
 
 def minimise(problem: Problem, tol: float) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """Coefficients (n, K, r) and intercepts (n, K) of the minima, and which problems converged."""
     point = problem.origin()
-    coefficients, intercepts = point.coefficients.copy(), point.intercepts.copy()
-    converged = np.zeros(len(coefficients), dtype=np.bool_)
-    active = np.arange(len(coefficients))
+    result = point.at.copy()
+    converged = np.zeros(len(result), dtype=np.bool_)
+    active = np.arange(len(result))
+    gone = np.zeros(len(result), dtype=np.bool_)
     value, wrong = problem.loss(point)
     slope = problem.slope(point, wrong)
     pairs: list[_Pair] = []
@@ -191,89 +193,84 @@ def minimise(problem: Problem, tol: float) -> tuple[Floats, Floats, NDArray[np.b
         if iteration in _REFRESH or iteration % 20 == 0:
             inverse = problem.inverse(wrong)
         step = _direction(problem, inverse, slope, pairs)
-        ready = _is_small(problem, point, step, tol)
-        point, value, wrong, step, stuck = _search(problem, point, value, wrong, slope, step)
-        leave = ready | stuck
+        small = _dot(step.at, problem.metric(step)) <= tol**2 * problem.penalty(point)
+        point, value, wrong, step, stuck = _search(problem, point, value, wrong, slope, step, gone)
+        leave = (small | stuck) & ~gone
         if leave.any():
-            out = active[leave]
-            coefficients[out], intercepts[out] = point.coefficients[leave], point.intercepts[leave]
-            converged[active[ready]] = True
-            stay = ~leave
-            active, value, wrong = active[stay], value[stay], wrong[stay]
-            if not active.size:
+            result[active[leave]] = point.at[leave]
+            converged[active[leave & small]] = True
+            gone |= leave
+            if gone.all():
                 break
-            problem, inverse = problem.keep(stay), inverse[stay]
-            point, step, slope = _keep(point, stay), _keep(step, stay), _keep(slope, stay)
-            pairs = [_keep(pair, stay) for pair in pairs]
+            if gone.mean() > _GONE:
+                stay = ~gone
+                active, value, wrong, gone = active[stay], value[stay], wrong[stay], gone[stay]
+                problem, inverse = problem.keep(stay), inverse[stay]
+                point, step, slope = _keep(point, stay), _keep(step, stay), slope[stay]
+                pairs = [_keep(pair, stay) for pair in pairs]
         before, slope = slope, problem.slope(point, wrong)
-        pairs = [*pairs[1 - _PAIRS :], _pair(problem, step, before, slope)]
+        pairs = [*pairs[1 - _PAIRS :], _pair(problem, step, slope - before)]
     else:
-        coefficients[active], intercepts[active] = point.coefficients, point.intercepts
-    return coefficients, intercepts, converged
+        result[active[~gone]] = point.at[~gone]
+    return result[:, :, :-1], result[:, :, -1], converged
 
 
-def _direction(problem: Problem, inverse: Floats, slope: _Slope, pairs: list[_Pair]) -> _Point:
+def _direction(problem: Problem, inverse: Floats, slope: Floats, pairs: list[_Pair]) -> _Point:
     """The two loops of L-BFGS around the preconditioner."""
-    rest = slope
+    rest = -slope
     shares = []
     for pair in reversed(pairs):
-        a = pair.curvature * (
-            _dot(pair.metric, rest.coefficients) + _dot(pair.step.intercepts, rest.intercepts)
-        )
-        rest = _Slope(
-            rest.coefficients - a[:, None, None] * pair.change.coefficients,
-            rest.intercepts - a[:, None] * pair.change.intercepts,
-        )
+        a = pair.curvature * _dot(problem.metric(pair.step), rest)
+        rest -= a[:, None, None] * pair.change
         shares.append(a)
-    step = problem.solve(inverse, rest)
+    at = rest @ inverse
+    step = _Point(at, at @ problem.design)
     for pair, a in zip(pairs, reversed(shares), strict=True):
-        b = _dot(pair.change.coefficients, problem.metric(step))
-        b = pair.curvature * (b + _dot(pair.change.intercepts, step.intercepts))
-        step = step.moved(pair.step, a - b)
-    return _Point(-step.coefficients, -step.products, -step.intercepts)
-
-
-def _is_small(problem: Problem, point: _Point, step: _Point, tol: float) -> NDArray[np.bool_]:
-    logits = np.abs(step.logits).max(axis=(1, 2)) <= tol * (1 + np.abs(point.products).max(axis=(1, 2)))
-    size = _dot(step.coefficients, problem.metric(step))
-    return np.asarray(logits & (size <= tol**2 * _dot(point.coefficients, problem.metric(point))))
+        b = pair.curvature * _dot(pair.change, problem.metric(step))
+        length = (a - b)[:, None, None]
+        step.at[...] += length * pair.step.at
+        step.image[...] += length * pair.step.image
+    return step
 
 
 def _search(
-    problem: Problem, point: _Point, value: Floats, wrong: Floats, slope: _Slope, step: _Point
+    problem: Problem,
+    point: _Point,
+    value: Floats,
+    wrong: Floats,
+    slope: Floats,
+    step: _Point,
+    gone: NDArray[np.bool_],
 ) -> tuple[_Point, Floats, Floats, _Point, NDArray[np.bool_]]:
-    """Halve each problem's step until it lowers its value; stuck are those that no length helps."""
-    descent = _dot(slope.coefficients, problem.metric(step)) + _dot(slope.intercepts, step.intercepts)
-    slack = 20 * np.finfo(value.dtype).eps * np.abs(value)
-    length = np.ones_like(value)
-    new = point.moved(step, length)
+    """Halve each problem's step until it lowers its value; stuck are those that no length helps.
+
+    Those ``gone`` may go anywhere.
+    """
+    enough = 1e-4 * _dot(slope, problem.metric(step))
+    most = value + 20 * np.finfo(value.dtype).eps * np.abs(value)
+    new = _Point(point.at + step.at, point.image + step.image)
     new_value, new_wrong = problem.loss(new)
-    bad = ~(new_value <= value + 1e-4 * descent + slack)
+    bad = ~(new_value <= most + enough) & ~gone
+    length = 1.0
     for _ in range(_HALVINGS):
         if not bad.any():
-            break
-        length[bad] /= 2
-        some = problem.keep(bad)
-        trial = _keep(point, bad).moved(_keep(step, bad), length[bad])
-        trial_value, trial_wrong = some.loss(trial)
-        for whole, part in zip((*new, new_value, new_wrong), (*trial, trial_value, trial_wrong), strict=True):
-            whole[bad] = part
-        bad[bad] = ~(trial_value <= (value + 1e-4 * length * descent + slack)[bad])
-    if bad.any():
-        for whole, old in zip((*new, new_value, new_wrong), (*point, value, wrong), strict=True):
-            whole[bad] = old[bad]
-    if (length < 1).any():
-        t = length[:, None, None]
-        step = _Point(t * step.coefficients, t * step.products, length[:, None] * step.intercepts)
+            return new, new_value, new_wrong, step, bad
+        length /= 2
+        for whole in step:
+            whole[bad] /= 2
+        for whole, old, change in zip(new, point, step, strict=True):
+            whole[bad] = old[bad] + change[bad]
+        new_value[bad], new_wrong[bad] = problem.keep(bad).loss(_keep(new, bad))
+        bad &= ~(new_value <= most + length * enough)
+    for whole, old in zip((*new, new_value, new_wrong), (*point, value, wrong), strict=True):
+        whole[bad] = old[bad]
     return new, new_value, new_wrong, step, bad
 
 
-def _pair(problem: Problem, step: _Point, before: _Slope, after: _Slope) -> _Pair:
-    change = _Slope(after.coefficients - before.coefficients, after.intercepts - before.intercepts)
-    metric = problem.metric(step)
-    product = _dot(metric, change.coefficients) + _dot(step.intercepts, change.intercepts)
+def _pair(problem: Problem, step: _Point, change: Floats) -> _Pair:
+    product = _dot(problem.metric(step), change)
     positive = product > 0
-    return _Pair(step, metric, change, np.where(positive, 1 / np.where(positive, product, 1), 0))
+    return _Pair(step, change, np.where(positive, 1 / np.where(positive, product, 1), 0))
 
 
 def _keep(items: Any, which: NDArray[np.bool_]) -> Any:
