@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -149,6 +149,7 @@ def test_warm_start_of_another_attribution_is_refused():
     share=st.floats(0, 1),
     start=st.none() | st.floats(-1e3, 1e3),
 )
+@example(values=[420.0, 420.0, 420.0], scale=1e4, share=0.0, start=None)
 def test_projection_is_the_nearest_feasible_point(values, scale, share, start):
     z = np.array(values) * scale
     size = max(1, round(share * len(z)))

@@ -29,24 +29,26 @@ def project(point: NDArray[Any], size: int, shift: float | None = None) -> tuple
     low, high = float(z.min()) - 1.0, float(z.max())
     if size >= len(z):
         return np.ones(len(z)), low
-    mu = shift if shift is not None and low < shift < high else _guess(z, size)
-    weights = np.empty_like(z)
+    mu = step = shift if shift is not None and low < shift < high else _guess(z, size)
+    z, weights = z - step, np.empty_like(z)
     for _ in range(_PASSES):
-        np.subtract(z, mu, out=weights)
-        inner = np.count_nonzero((weights > 0.0) & (weights < 1.0))
-        np.clip(weights, 0.0, 1.0, out=weights)
+        # z is measured from the present shift, so that entries close to the answer keep all their digits
+        low, high = low - step, high - step
+        np.clip(z, 0.0, 1.0, out=weights)
         excess = float(weights.sum()) - size
         if abs(excess) <= 1e-13 * size:
             break
         if excess > 0:
-            low = mu
+            low = 0.0
         else:
-            high = mu
-        step = mu + excess / inner if inner else np.nan
+            high = 0.0
+        inner = np.count_nonzero((z > 0.0) & (z < 1.0))
+        step = excess / inner if inner else np.nan
         step = step if low < step < high else 0.5 * (low + high)
-        if step == mu:
+        if step == 0.0:
             break
-        mu = step
+        z -= step
+        mu += step
     return weights, float(mu)
 
 
