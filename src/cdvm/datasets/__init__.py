@@ -7,13 +7,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cdvm.datasets.clusters import PAPER_CLUSTERS, make_clusters
+from cdvm.datasets.clusters import PAPER_CLUSTERS, ClusterGame, Clusters, make_clusters
 from cdvm.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Dataset", "dataset_names", "load_dataset", "make_clusters"]
+__all__ = [
+    "PAPER_CLUSTERS",
+    "ClusterGame",
+    "Clusters",
+    "Dataset",
+    "dataset_names",
+    "load_dataset",
+    "make_clusters",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +64,7 @@ def _clusters() -> Dataset:
         _cluster_table(PAPER_CLUSTERS if part == 0 else PAPER_CLUSTERS.resized(25), seed=part)
         for part in range(3)
     )
-    return Dataset("clusters", train, validation=validation, test=test, learner="neighbors", scale=False)
+    return Dataset("clusters", train, validation=validation, test=test, learner="nearest_center", scale=False)
 
 
 def _cluster_table(clusters: Any, seed: int) -> pd.DataFrame:

@@ -67,6 +67,19 @@ def _svm() -> Any:
     return SVC()
 
 
+def _mlp() -> Any:
+    from sklearn.neural_network import MLPClassifier
+
+    # the few rows of a subset make one batch, for which a quasi-Newton method converges
+    return MLPClassifier(hidden_layer_sizes=(16,), solver="lbfgs", max_iter=500)
+
+
+def _nearest_center() -> Any:
+    from cdvm.datasets.clusters import ClusterLearner
+
+    return ClusterLearner()
+
+
 _NAMED: dict[str, Callable[[], Any]] = {
     "logistic": _logistic,
     "ridge": _ridge,
@@ -77,6 +90,8 @@ _NAMED: dict[str, Callable[[], Any]] = {
     "gradient_boosting": _gradient_boosting,
     "naive_bayes": _naive_bayes,
     "svm": _svm,
+    "mlp": _mlp,
+    "nearest_center": _nearest_center,
 }
 
 
@@ -99,4 +114,4 @@ def make_learner(learner: Any) -> Learner:
             hint = f"did you mean {near[0]!r}? " if near else ""
             raise InputError(f"learner={learner!r} is unknown: {hint}choose from {', '.join(_NAMED)}")
         learner = _NAMED[learner]()
-    return SklearnLearner(learner)
+    return learner if isinstance(learner, Learner) else SklearnLearner(learner)
