@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from cdvm.cli.prune import prune
+from cdvm.cli.value import value
 from cdvm.errors import InputError
 
 __all__ = ["app", "main"]
@@ -22,6 +23,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command(no_args_is_help=True)(prune)
+app.command(no_args_is_help=True)(value)
 
 
 def _version(wanted: bool) -> None:

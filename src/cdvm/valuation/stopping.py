@@ -18,7 +18,15 @@ from scipy.stats import rankdata
 from cdvm.errors import InputError
 from cdvm.progress import Progress
 
-__all__ = ["Estimate", "RankStability", "StandardError", "StoppingRule", "in_rounds", "rank_correlation"]
+__all__ = [
+    "Estimate",
+    "RankStability",
+    "StandardError",
+    "StoppingRule",
+    "in_rounds",
+    "make_rule",
+    "rank_correlation",
+]
 
 Vector = NDArray[np.float64]
 
@@ -110,6 +118,18 @@ class RankStability(StoppingRule):
     def completion(self, estimate: Estimate) -> float:
         reached = max(0.0, rank_correlation(*estimate.halves)) / self.threshold
         return min(1.0, reached, _burnt_in(estimate, self.burn_in))
+
+
+def make_rule(error: float | None = None, stable: float | None = None) -> StoppingRule | None:
+    """The rule for a standard error, a rank correlation or both; None for neither."""
+    rules: list[StoppingRule] = []
+    if error is not None:
+        rules.append(StandardError(error))
+    if stable is not None:
+        rules.append(RankStability(stable))
+    if not rules:
+        return None
+    return rules[0] if len(rules) == 1 else rules[0] & rules[1]
 
 
 def rank_correlation(a: NDArray[np.floating], b: NDArray[np.floating]) -> float:
