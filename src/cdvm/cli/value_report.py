@@ -84,7 +84,7 @@ def print_values(source: Source, split: Split, values: Values, top: int, out: Pa
     order = np.argsort(-values.values, kind="stable")
     whole = len(values) <= 2 * top
     headings = ["row", "label", "value"] if values.stderr is None else ["row", "label", "value", "± error"]
-    grid = _grid(f"{source.name}: {values.method}", headings)
+    grid = _grid(headings)
     labels = split.labels(split.y)
     for number, k in enumerate(np.arange(len(values)) if whole else np.r_[order[:top], order[-top:]]):
         if not whole and number == top:
@@ -92,6 +92,7 @@ def print_values(source: Source, split: Split, values: Values, top: int, out: Pa
         error = [] if values.stderr is None else [f"{values.stderr[k]:.4f}"]
         grid.add_row(_row(values, int(k)), str(labels[k]), f"{values.values[k]:.4f}", *error)
     console = Console()
+    console.print(f"{source.name}: {values.method}", highlight=False)
     console.print(grid)
     for sentence in _sentences(source, values, out):
         console.print(sentence, highlight=False)
@@ -105,11 +106,12 @@ def print_suspects(source: Source, values: Values, top: int) -> None:
     sign = -1 if values.method == "memorization" else 1
     worst = found[np.argsort(sign * values.values[found], kind="stable")][:top]
     split = source.split
-    grid = _grid(f"{source.name}: suspected labels by {values.method}", ["row", "label", "value"])
+    grid = _grid(["row", "label", "value"])
     labels = split.labels(split.y)
     for k in worst:
         grid.add_row(_row(values, int(k)), str(labels[k]), f"{values.values[k]:.4f}")
     console = Console()
+    console.print(f"{source.name}: suspected labels by {values.method}", highlight=False)
     console.print(grid)
     console.print(
         f"{len(found)} of {len(values)} rows form the worse of two groups of values; "
@@ -122,9 +124,8 @@ def print_detection(source: Source, found: Sequence[Detection], n_flipped: int) 
     """F1, precision and recall of each method."""
     from rich.console import Console
 
-    title = f"{source.name}: finding {n_flipped} flipped labels among {source.split.n_rows}"
     headings = ["method", "F1", "precision", "recall", "F1 auto", "suspects", "models", "seconds"]
-    grid = _grid(title, headings)
+    grid = _grid(headings)
     for line in found:
         if line.known is None or line.automatic is None:
             continue
@@ -133,6 +134,9 @@ def print_detection(source: Source, found: Sequence[Detection], n_flipped: int) 
         rest = [f"{auto.f1:.3f}", str(auto.n_suspects), str(line.trainings), f"{line.seconds:.1f}"]
         grid.add_row(line.method, *share, *rest)
     console = Console()
+    console.print(
+        f"{source.name}: finding {n_flipped} flipped labels among {source.split.n_rows}", highlight=False
+    )
     console.print(grid)
     console.print(
         f"F1, precision and recall of the {n_flipped} most suspicious rows; 'auto': of as many suspects as "
@@ -144,11 +148,11 @@ def print_detection(source: Source, found: Sequence[Detection], n_flipped: int) 
             console.print(f"{line.method} was left out: {line.skipped}", highlight=False)
 
 
-def _grid(title: str, headings: list[str]) -> Any:
+def _grid(headings: list[str]) -> Any:
     from rich import box
     from rich.table import Table as RichTable
 
-    grid = RichTable(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    grid = RichTable(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for heading in headings:
         grid.add_column(heading, justify="left" if heading == "method" else "right")
     return grid
