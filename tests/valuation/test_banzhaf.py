@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
 from valuation_games import LARGE, PAPER, UNEVEN, all_subsets, blobs, with_one_and_two_jobs
 
 from cdvm.attribution import Attribution
@@ -138,3 +139,28 @@ def test_few_existing_outcomes_are_used_with_a_warning(split):
 def test_a_utility_keeps_no_store(tmp_path):
     with pytest.raises(InputError, match="store="):
         banzhaf(20, LARGE, store=tmp_path / "s")
+
+
+def test_margins_can_be_valued_and_need_scores():
+    split = blobs(25, gap=1.0)
+    options = {"n_models": 60, "outcome": "margin", "n_jobs": 1}
+    margins = banzhaf(split, "naive_bayes", **options).values
+    assert not np.allclose(margins, banzhaf(split, "naive_bayes", n_models=60, n_jobs=1).values)
+    with pytest.raises(InputError, match="SignOnly has neither decision_function nor predict_proba"):
+        banzhaf(split, SignOnly(), **options)
+
+
+class SignOnly(ClassifierMixin, BaseEstimator):
+    """A classifier without scores: the sign of the first feature."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return self.classes_[(X[:, 0] > 0).astype(int)]
+
+
+def test_exact_values_are_of_accuracy_only():
+    with pytest.raises(InputError, match="exact=True"):
+        banzhaf(blobs(8), "naive_bayes", exact=True, outcome="margin")

@@ -18,7 +18,7 @@ from scipy import sparse
 
 from cdvm.attribution import Attribution, ImplicitAttribution
 from cdvm.errors import InputError, InputWarning
-from cdvm.outcomes import Outcomes
+from cdvm.outcomes import Outcome, Outcomes
 from cdvm.progress import Progress
 from cdvm.split import Split
 from cdvm.subsets import Design, DesignKind
@@ -38,6 +38,7 @@ def banzhaf(
     inclusion: float = 0.5,
     design: DesignKind = "bernoulli",
     exact: bool | None = None,
+    outcome: Outcome | None = None,
     stop: StoppingRule | None = None,
     store: str | Path | None = None,
     seed: int = 0,
@@ -59,6 +60,9 @@ def banzhaf(
     design : {"bernoulli", "fixed", "bootstrap"}
     exact : bool, optional
         Try all 2^n training sets, weighted, instead of sampling; by default where that is no more trainings.
+    outcome : {"correct", "margin", "squared_error"} or callable, optional
+        What is averaged over the judges, as in :func:`cdvm.record_outcomes`; "margin" needs a learner with
+        scores.
     stop : StoppingRule, optional
         End earlier when met.
     store : path, optional
@@ -71,21 +75,32 @@ def banzhaf(
     """
     n = split.n_rows if isinstance(split, Split) else split
     drawn = Design(n, inclusion, design, seed)
-    if exact is None:  # squared errors are not compared with R², so regression is always sampled
-        classes = not isinstance(split, Split) or split.task == "classification"
-        exact = classes and design == "bernoulli" and stop is None and store is None and 2**n <= n_models
-        exact = exact and n <= MOST_EXACT
+    accuracy = outcome in (None, "correct") and (not isinstance(split, Split) or split.task != "regression")
+    if exact and not accuracy:
+        raise InputError("exact=True averages accuracy only: use exact=False for other outcomes")
+    if exact is None:
+        sampled = design != "bernoulli" or stop is not None or store is not None
+        exact = accuracy and not sampled and n <= MOST_EXACT and 2**n <= n_models
     if exact:
         return _exactly(split, learner, inclusion, seed=seed, n_jobs=n_jobs, progress=progress)
     if callable(learner):
-        if store is not None:
-            raise InputError("store= keeps outcomes of models: pass a learner, not a utility")
+        if store is not None or outcome is not None:
+            raise InputError("store= and outcome= are about trained models: pass a learner, not a utility")
         return _of_utility(split, learner, drawn, n_models, stop, progress)
     if not isinstance(split, Split):
         raise InputError(f"split={split!r}: to train a learner pass a Split, not a number of rows")
     started = time.perf_counter()
     outcomes, converged = record(
-        split, learner, drawn, n_models, _estimate, stop=stop, store=store, n_jobs=n_jobs, progress=progress
+        split,
+        learner,
+        drawn,
+        n_models,
+        _estimate,
+        outcome=outcome,
+        stop=stop,
+        store=store,
+        n_jobs=n_jobs,
+        progress=progress,
     )
     values = banzhaf_from_outcomes(outcomes, split)
     values.meta.update(converged=converged, seconds=time.perf_counter() - started)

@@ -8,7 +8,8 @@ row get it right: high for rows that only they themselves explain.
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdvm.errors import InputError
-from cdvm.outcomes import Outcomes
+from cdvm.outcomes import Outcome, Outcomes
 from cdvm.split import Split
 from cdvm.subsets import Design
 from cdvm.valuation.base import LearnerLike, Values
@@ -26,6 +27,7 @@ from cdvm.valuation.stopping import Estimate, StoppingRule
 __all__ = ["memorization", "out_of_bag", "record_bootstrap"]
 
 Vector = NDArray[np.float64]
+Estimator = Callable[[Outcomes], Estimate]
 
 
 def record_bootstrap(
@@ -33,6 +35,7 @@ def record_bootstrap(
     learner: LearnerLike,
     *,
     n_models: int = 1000,
+    outcome: Outcome | None = None,
     stop: StoppingRule | None = None,
     store: str | Path | None = None,
     seed: int = 0,
@@ -44,7 +47,8 @@ def record_bootstrap(
     The outcomes serve both :func:`out_of_bag` and :func:`memorization`. A stopping rule looks at the
     out-of-bag values.
     """
-    return _record(split, learner, n_models, _estimate_oob, stop, store, seed, n_jobs, progress)[0]
+    run = _Run(n_models, outcome, stop, store, seed, n_jobs, progress)
+    return run.record(split, learner, _estimate_oob)[0]
 
 
 def out_of_bag(
@@ -53,13 +57,14 @@ def out_of_bag(
     *,
     outcomes: Outcomes | None = None,
     n_models: int = 1000,
+    outcome: Outcome | None = None,
     stop: StoppingRule | None = None,
     store: str | Path | None = None,
     seed: int = 0,
     n_jobs: int | None = -1,
     progress: bool | None = None,
 ) -> Values:
-    """Data-OOB: mean outcome of each row (right or wrong; negative squared error) by models without it.
+    """Data-OOB: mean outcome of each row (right or wrong, by default) by models without it.
 
     Parameters
     ----------
@@ -70,13 +75,15 @@ def out_of_bag(
         What :func:`record_bootstrap` returned; nothing is trained then.
     n_models : int
         Bootstrap models; with ``stop``, at most.
+    outcome : {"correct", "margin", "squared_error"} or callable, optional
+        As in :func:`cdvm.record_outcomes`; "margin" needs a learner with scores.
     stop : StoppingRule, optional
         End earlier when met.
     store : path, optional
         Directory to keep outcomes in; models found there are not trained again.
     """
-    run = (n_models, _estimate_oob, stop, store, seed, n_jobs, progress)
-    return _values("out_of_bag", split, learner, outcomes, run)
+    run = _Run(n_models, outcome, stop, store, seed, n_jobs, progress)
+    return _values("out_of_bag", split, learner, outcomes, _estimate_oob, run)
 
 
 def memorization(
@@ -85,6 +92,7 @@ def memorization(
     *,
     outcomes: Outcomes | None = None,
     n_models: int = 1000,
+    outcome: Outcome | None = None,
     stop: StoppingRule | None = None,
     store: str | Path | None = None,
     seed: int = 0,
@@ -95,56 +103,69 @@ def memorization(
 
     Parameters are those of :func:`out_of_bag`, and so is the run: a store made by one serves the other.
     """
-    run = (n_models, _estimate_memorization, stop, store, seed, n_jobs, progress)
-    return _values("memorization", split, learner, outcomes, run)
+    run = _Run(n_models, outcome, stop, store, seed, n_jobs, progress)
+    return _values("memorization", split, learner, outcomes, _estimate_memorization, run)
+
+
+@dataclass(frozen=True)
+class _Run:
+    n_models: int
+    outcome: Outcome | None
+    stop: StoppingRule | None
+    store: str | Path | None
+    seed: int
+    n_jobs: int | None
+    progress: bool | None
+
+    def record(self, split: Split, learner: LearnerLike, estimate: Estimator) -> tuple[Outcomes, bool | None]:
+        """Outcomes on the training rows, and whether the stopping rule was met."""
+        if not isinstance(split, Split) or callable(learner):
+            raise InputError("out-of-bag values ask models about single rows: pass a Split and a learner")
+        if learner is None:
+            raise InputError("learner=None: pass a learner, or outcomes= of models trained already")
+        return record(
+            replace(split, X_val=split.X, y_val=split.y),
+            learner,
+            Design(split.n_rows, 1.0, "bootstrap", self.seed),
+            self.n_models,
+            estimate,
+            outcome=self.outcome,
+            stop=self.stop,
+            store=self.store,
+            n_jobs=self.n_jobs,
+            progress=self.progress,
+        )
 
 
 def _values(
-    method: str, split: Split, learner: LearnerLike, outcomes: Outcomes | None, run: tuple[Any, ...]
+    method: str,
+    split: Split,
+    learner: LearnerLike,
+    outcomes: Outcomes | None,
+    estimate: Estimator,
+    run: _Run,
 ) -> Values:
     started = time.perf_counter()
     converged = None
     if outcomes is None:
-        outcomes, converged = _record(split, learner, *run)
+        outcomes, converged = run.record(split, learner, estimate)
     elif outcomes.n_judges != split.n_rows or outcomes.design.n_rows != split.n_rows:
         raise InputError(
             f"outcomes are of {outcomes.design.n_rows} rows judged on {outcomes.n_judges}: the models must "
             f"be judged on the {split.n_rows} training rows, as record_bootstrap does"
         )
-    estimate = run[1](outcomes)
-    if np.isnan(estimate.values).any():
+    found = estimate(outcomes)
+    if np.isnan(found.values).any():
         raise InputError("outcomes: a row is in all or in none of the training sets; record more models")
     return Values.of(
         split,
-        estimate.values,
+        found.values,
         method,
-        stderr=estimate.stderr,
-        counts=estimate.counts,
+        stderr=found.stderr,
+        counts=found.counts,
         trainings=outcomes.n_models,
         converged=converged,
         seconds=time.perf_counter() - started,
-    )
-
-
-def _record(
-    split: Split,
-    learner: LearnerLike,
-    n_models: int,
-    estimate: Any,
-    stop: StoppingRule | None,
-    store: str | Path | None,
-    seed: int,
-    n_jobs: int | None,
-    progress: bool | None,
-) -> tuple[Outcomes, bool | None]:
-    if not isinstance(split, Split) or callable(learner):
-        raise InputError("out-of-bag values ask models about single rows: pass a Split and a learner")
-    if learner is None:
-        raise InputError("learner=None: pass a learner, or outcomes= of models trained already")
-    itself = replace(split, X_val=split.X, y_val=split.y)
-    design = Design(split.n_rows, 1.0, "bootstrap", seed)
-    return record(
-        itself, learner, design, n_models, estimate, stop=stop, store=store, n_jobs=n_jobs, progress=progress
     )
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cdvm.errors import InputError
 from cdvm.learners import make_learner
-from cdvm.outcomes import Outcomes, record_outcomes
+from cdvm.outcomes import Outcome, Outcomes, record_outcomes
 from cdvm.split import Split
 from cdvm.subsets import Design
 from cdvm.valuation.base import LearnerLike
@@ -31,6 +31,7 @@ def record(
     n_models: int,
     estimate: Callable[[Outcomes], Estimate],
     *,
+    outcome: Outcome | None = None,
     stop: StoppingRule | None = None,
     store: str | Path | None = None,
     n_jobs: int | None = -1,
@@ -39,15 +40,18 @@ def record(
     """Outcomes of the design's models, all or until the rule is met; and whether it was (None: no rule)."""
     check_models(design, n_models)
     made = make_learner(learner)
+
+    def train(models: range, progress: bool | None) -> Outcomes:
+        return record_outcomes(
+            split, made, design, models, outcome=outcome, store=store, n_jobs=n_jobs, progress=progress
+        )
+
     if stop is None:
-        models = range(n_models)
-        outcomes = record_outcomes(split, made, design, models, store=store, n_jobs=n_jobs, progress=progress)
-        return outcomes, None
+        return train(range(n_models), progress), None
     so_far: list[Outcomes] = []
 
     def sample(first: int, last: int) -> None:
-        models = range(first, last)
-        new = record_outcomes(split, made, design, models, store=store, n_jobs=n_jobs, progress=False)
+        new = train(range(first, last), False)
         so_far[:] = [so_far[0].merge(new) if so_far else new]
 
     _, converged = in_rounds(
