@@ -2,7 +2,15 @@ import numpy as np
 import pytest
 
 from cdvm.errors import InputError
-from cdvm.valuation.stopping import Estimate, RankStability, StandardError, in_rounds, rank_correlation
+from cdvm.valuation.stopping import (
+    Estimate,
+    RankStability,
+    StandardError,
+    at_most,
+    in_rounds,
+    make_rule,
+    rank_correlation,
+)
 
 
 def estimate(stderr=0.1, count=100, halves=None):
@@ -56,12 +64,20 @@ def test_rounds_end_when_the_rule_is_met_or_samples_run_out():
     def so_far():
         return estimate(stderr=1 / taken[-1][1], count=taken[-1][1])
 
-    options = {"most": 95, "size": 20, "what": "models", "progress": False}
+    options = {"plan": at_most(95, 20), "what": "models", "progress": False}
     assert in_rounds(sample, so_far, stop=StandardError(0.02), **options) == (60, True)
     assert taken == [(0, 20), (20, 40), (40, 60)]
     taken.clear()
     assert in_rounds(sample, so_far, stop=StandardError(1e-4), **options) == (95, False)
     assert taken[-1] == (80, 95)
+    assert in_rounds(sample, so_far, stop=None, **options) == (95, None)
+
+
+def test_rules_are_made_from_their_goals():
+    assert make_rule() is None
+    assert make_rule(error=0.1) == StandardError(0.1)
+    assert make_rule(stable=0.8) == RankStability(0.8)
+    assert make_rule(1.0, 0.8).completion(estimate(halves=(np.arange(5.0), -np.arange(5.0)))) == 0
 
 
 @pytest.mark.parametrize(

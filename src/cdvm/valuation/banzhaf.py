@@ -19,13 +19,12 @@ from scipy import sparse
 from cdvm.attribution import Attribution, ImplicitAttribution
 from cdvm.errors import InputError, InputWarning
 from cdvm.outcomes import Outcome, Outcomes
-from cdvm.progress import Progress
 from cdvm.split import Split
 from cdvm.subsets import Design, DesignKind
 from cdvm.valuation.base import Game, LearnerLike, Rows, Values
 from cdvm.valuation.runs import ROUND, check_models, models_needed, record
 from cdvm.valuation.semivalues import MOST_EXACT, banzhaf_weights, enumerate_values
-from cdvm.valuation.stopping import Estimate, StoppingRule, in_rounds
+from cdvm.valuation.stopping import Estimate, StoppingRule, at_most, in_rounds
 
 __all__ = ["banzhaf", "banzhaf_from_outcomes"]
 
@@ -183,22 +182,11 @@ def _of_utility(
     def attribution() -> ImplicitAttribution:
         return ImplicitAttribution(sparse.vstack(members, format="csr"), np.concatenate(worth)[:, None])
 
-    converged = None
-    if stop is not None:
-        _, converged = in_rounds(
-            sample,
-            lambda: _estimate_from(attribution()),
-            most=n_models,
-            size=ROUND,
-            stop=stop,
-            what="sets",
-            progress=progress,
-        )
-    else:
-        with Progress("sets", n_models, enabled=progress) as bar:
-            for first in range(0, n_models, ROUND):
-                sample(first, min(first + ROUND, n_models))
-                bar.advance(min(ROUND, n_models - first))
+    def look() -> Estimate:
+        return _estimate_from(attribution())
+
+    plan = at_most(n_models, ROUND)
+    _, converged = in_rounds(sample, look, plan, stop=stop, what="sets", progress=progress)
     meta = {"inclusion": design.inclusion, "exact": False, "trainings": game.evaluations}
     seconds = time.perf_counter() - started
     return _as_values(split, attribution(), converged=converged, seconds=seconds, **meta)

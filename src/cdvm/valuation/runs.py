@@ -16,7 +16,7 @@ from cdvm.outcomes import Outcome, Outcomes, record_outcomes
 from cdvm.split import Split
 from cdvm.subsets import Design
 from cdvm.valuation.base import LearnerLike
-from cdvm.valuation.stopping import Estimate, StoppingRule, in_rounds
+from cdvm.valuation.stopping import Estimate, StoppingRule, at_most, in_rounds
 
 __all__ = ["ROUND", "check_models", "halves", "models_needed", "record"]
 
@@ -54,15 +54,11 @@ def record(
         new = train(range(first, last), False)
         so_far[:] = [so_far[0].merge(new) if so_far else new]
 
-    _, converged = in_rounds(
-        sample,
-        lambda: estimate(so_far[0]),
-        most=n_models,
-        size=ROUND,
-        stop=stop,
-        what="models",
-        progress=progress,
-    )
+    def look() -> Estimate:
+        return estimate(so_far[0])
+
+    plan = at_most(n_models, ROUND)
+    _, converged = in_rounds(sample, look, plan, stop=stop, what="models", progress=progress)
     return so_far[0], converged
 
 

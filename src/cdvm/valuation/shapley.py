@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cdvm.errors import InputError
-from cdvm.progress import Progress
 from cdvm.subsets import Stream, Subsets, draw_words
 from cdvm.valuation.base import Game, LearnerLike, Rows, Values
 from cdvm.valuation.semivalues import MOST_EXACT, beta_weights, enumerate_values, position_weights
@@ -57,8 +56,7 @@ def shapley(
     exact : bool, optional
         Try all 2^n training sets instead of sampling; by default up to 16 rows.
     n_models : int, optional
-        Trainings to spend when sampling: as many orders as they are enough for without cuts, at least 2.
-        100 orders by default.
+        Trainings to spend when sampling, enough for 2 orders at least; by default those of 100 orders.
     tolerance : float
         An order is cut where its rows score this close to all rows; 0 for never.
     stop : StoppingRule, optional
@@ -154,32 +152,26 @@ class _Walks:
         self.sums, self.squares = np.zeros((2, n)), np.zeros((2, n))
         tail = np.cumsum(self.weights[::-1])[::-1] / n
         self.length = int((tail > _NEGLIGIBLE).sum())
-        models = self.options.n_models
-        self.most = _ORDERS if models is None else max(2, models // self.length)
         ends = Subsets.of([[], np.arange(n)], n, seed=self.options.seed)
         self.empty, self.full = (float(v) for v in self.game(ends))
 
     def run(self) -> bool | None:
-        """Walk until the rule is met (True), or to the last order (False; None without a rule)."""
+        """Walk until the rule is met (True) or the budget is spent (False; None without a rule)."""
         stop, progress = self.options.stop, self.options.progress
-        if stop is not None:
-            size = min(_ROUND, self.most)
-            _, converged = in_rounds(
-                self.walk,
-                self.estimate,
-                most=self.most,
-                size=size,
-                stop=stop,
-                what="orders",
-                progress=progress,
-            )
-            return converged
-        with Progress("orders", self.most, enabled=progress) as bar:
-            for first in range(0, self.most, _ROUND):
-                last = min(first + _ROUND, self.most)
-                self.walk(first, last)
-                bar.advance(last - first, note=f"{self.game.evaluations} trainings")
-        return None
+        _, converged = in_rounds(
+            self.walk, self.estimate, self._plan, stop=stop, what="orders", progress=progress
+        )
+        return converged
+
+    def _plan(self, done: int) -> tuple[int, float]:
+        """Orders of the next round, and the share of the budget spent."""
+        budget = self.options.n_models
+        if budget is None:
+            return min(_ROUND, _ORDERS - done), done / _ORDERS
+        used = self.game.evaluations - 2  # those of no row and of all rows are not part of an order
+        cost = used / done if done else self.length
+        orders = int((budget - used) / max(cost, 1.0))
+        return min(_ROUND, orders if done else max(2, orders)), used / budget
 
     def walk(self, first: int, stop: int) -> None:
         """Walk the orders ``first`` to ``stop``."""

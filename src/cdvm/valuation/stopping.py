@@ -29,6 +29,9 @@ __all__ = [
 ]
 
 Vector = NDArray[np.float64]
+Plan = Callable[
+    [int], tuple[int, float]
+]  # samples taken -> size of the next round, share of the budget spent
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,28 +146,38 @@ def rank_correlation(a: NDArray[np.floating], b: NDArray[np.floating]) -> float:
     return float(x @ y) / scale if scale else 0.0
 
 
+def at_most(total: int, size: int) -> Plan:
+    """Rounds of ``size`` samples up to ``total``."""
+    return lambda done: (min(size, total - done), done / total)
+
+
 def in_rounds(
     sample: Callable[[int, int], None],
     estimate: Callable[[], Estimate],
+    plan: Plan,
     *,
-    most: int,
-    size: int,
-    stop: StoppingRule,
+    stop: StoppingRule | None,
     what: str,
     progress: bool | None,
-) -> tuple[int, bool]:
-    """Call ``sample(first, last)`` round by round until the rule is met: samples taken, and whether it is."""
-    done = 0
-    with Progress(f"% of the way ({most} {what} at most)", 100, enabled=progress) as bar:
-        while done < most:
-            until = min(done + size, most)
-            sample(done, until)
-            done = until
-            completion = stop.completion(estimate())
-            bar.advance(int(100 * max(completion, done / most)) - bar.done, note=f"{done} {what}")
+) -> tuple[int, bool | None]:
+    """Call ``sample(first, last)`` round by round until the rule is met or the plan ends.
+
+    Returns
+    -------
+    int, bool or None
+        Samples taken, and whether the rule was met (None where there is none).
+    """
+    done, (size, _) = 0, plan(0)
+    with Progress(f"% of the {what}", 100, enabled=progress) as bar:
+        while size > 0:
+            sample(done, done + size)
+            done += size
+            completion = 0.0 if stop is None else stop.completion(estimate())
+            size, spent = plan(done)
+            bar.advance(int(100 * min(1.0, max(completion, spent))) - bar.done, note=f"{done} {what}")
             if completion >= 1:
                 return done, True
-    return done, False
+    return done, None if stop is None else False
 
 
 def _burnt_in(estimate: Estimate, burn_in: int) -> float:
