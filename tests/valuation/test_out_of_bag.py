@@ -10,6 +10,7 @@ from cdvm.split import Split
 from cdvm.subsets import Design
 from cdvm.valuation import RankStability, StandardError, flip_split, record_bootstrap
 from cdvm.valuation.out_of_bag import memorization, out_of_bag
+from cdvm.valuation.runs import halves
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +52,12 @@ def test_one_store_serves_both(noisy, tmp_path, outcomes):
     assert sorted(p.name for p in (tmp_path / "s").iterdir()) == files
     assert np.array_equal(low.values, out_of_bag(noisy, outcomes=outcomes).values)
     assert np.array_equal(high.values, memorization(noisy, outcomes=outcomes).values)
+
+
+def test_halves_share_no_model(outcomes):
+    even, odd = halves(outcomes)
+    assert not np.intersect1d(even.models, odd.models).size
+    assert np.array_equal(even.merge(odd).values(), outcomes.values())
 
 
 def test_values_do_not_depend_on_jobs(noisy):
