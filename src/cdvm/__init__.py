@@ -33,6 +33,18 @@ if TYPE_CHECKING:
     from cdvm.solvers import Solution, solve, solve_path
     from cdvm.split import Split
     from cdvm.subsets import Design, Subsets
+    from cdvm.valuation import (
+        RankStability,
+        StandardError,
+        Values,
+        banzhaf_from_outcomes,
+        detection_report,
+        flip_labels,
+        suspects,
+        utilities,
+        valuation_names,
+        value_rows,
+    )
 
 __version__ = "0.1.0"
 
@@ -60,6 +72,18 @@ _HOME = {
     "cdvm.solvers": ["Solution", "solve", "solve_path"],
     "cdvm.split": ["Split"],
     "cdvm.subsets": ["Design", "Subsets"],
+    "cdvm.valuation": [
+        "RankStability",
+        "StandardError",
+        "Values",
+        "banzhaf_from_outcomes",
+        "detection_report",
+        "flip_labels",
+        "suspects",
+        "utilities",
+        "valuation_names",
+        "value_rows",
+    ],
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 

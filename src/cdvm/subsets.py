@@ -36,6 +36,9 @@ class Stream(IntEnum):
     WEIGHTS = 2
     ESTIMATOR = 3
     BASELINE = 4
+    PERMUTATIONS = 5
+    VALUES = 6
+    FLIPS = 7
 
 
 def draw_words(seed: int, stream: Stream, first: int, count: int, words: int) -> NDArray[np.uint64]:

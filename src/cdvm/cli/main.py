@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from cdvm.cli.prune import prune
+from cdvm.cli.value import value
 from cdvm.errors import InputError
 
 __all__ = ["app", "main"]
@@ -43,6 +44,7 @@ def _friendly(command: Callable[..., None]) -> Callable[..., None]:
 
 
 app.command(no_args_is_help=True)(_friendly(prune))
+app.command(no_args_is_help=True)(_friendly(value))
 
 
 def _version(wanted: bool) -> None:

@@ -55,7 +55,7 @@ def compare(
         "test_rows": 0 if split.y_test is None else len(split.y_test),
         "held_out": source.held_out,
         "metric": "accuracy" if split.task == "classification" else "R2",
-        "learner": source.learner,
+        "learner": source.learner_name,
         "learner_settings": pruner.learner_.spec(),
         "standardised": source.scaled,
         "models": pruner.outcomes_.n_models,

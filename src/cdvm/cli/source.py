@@ -9,7 +9,7 @@ from typing import Any
 
 from cdvm.cli.tables import Table, read_table
 from cdvm.errors import InputError
-from cdvm.learners import make_learner
+from cdvm.learners import Learner, make_learner
 from cdvm.split import Split
 
 __all__ = ["Source", "load_source", "parse_keep"]
@@ -27,7 +27,8 @@ class Source:
         The file or data set.
     table : Table
     split : Split
-    learner : str
+    learner : Learner
+    learner_name : str
     scaled : bool
         Whether features were standardised.
     held_out : bool
@@ -37,7 +38,8 @@ class Source:
     name: str
     table: Table
     split: Split
-    learner: str
+    learner: Learner
+    learner_name: str
     scaled: bool
     held_out: bool
 
@@ -79,7 +81,7 @@ def load_source(
     }
     if path is not None:
         table, name = read_table(path), str(path)
-        learner, scale = learner or "logistic", scale is not False
+        made, scale = make_learner(learner or "logistic"), scale is not False
     else:
         from cdvm.datasets import load_dataset
 
@@ -89,10 +91,9 @@ def load_source(
             others["val"] or (data.validation is not None and Table.of_frame(data.validation)) or None
         )
         others["test"] = others["test"] or (data.test is not None and Table.of_frame(data.test)) or None
-        learner, scale = learner or data.learner, data.scale if scale is None else scale
+        made, scale = make_learner(learner or data.learner), data.scale if scale is None else scale
     if others["test"] is not None and others["val"] is None:
         raise InputError("--test needs --validation: name the rows to choose with as well")
-    made = make_learner(learner)
     X, y = table.features_and_labels(target, ignore)
     parts: dict[str, Any] = {}
     for part, other in others.items():
@@ -109,4 +110,5 @@ def load_source(
         test_size=_TEST_SHARE if held_out else 0.0,
         random_state=seed,
     )
-    return Source(name, table, split.standardized() if scale else split, learner, scale, held_out)
+    split = split.standardized() if scale else split
+    return Source(name, table, split, made, learner or made.name, scale, held_out)

@@ -7,13 +7,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cdvm.datasets.clusters import PAPER_CLUSTERS, make_clusters
+from cdvm.datasets.clusters import PAPER_CLUSTERS, ClusterGame, ClusterLearner, Clusters, make_clusters
 from cdvm.errors import InputError
+from cdvm.learners import Learner
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Dataset", "dataset_names", "load_dataset", "make_clusters"]
+__all__ = [
+    "PAPER_CLUSTERS",
+    "ClusterGame",
+    "Clusters",
+    "Dataset",
+    "dataset_names",
+    "load_dataset",
+    "make_clusters",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +35,7 @@ class Dataset:
     table : DataFrame
     target : str
     validation, test : DataFrame or None
-    learner : str
+    learner : str or Learner
         A learner that suits the data.
     scale : bool
         Whether features are better standardised.
@@ -37,7 +46,7 @@ class Dataset:
     target: str = "target"
     validation: pd.DataFrame | None = None
     test: pd.DataFrame | None = None
-    learner: str = "logistic"
+    learner: str | Learner = "logistic"
     scale: bool = True
 
 
@@ -56,7 +65,7 @@ def _clusters() -> Dataset:
         _cluster_table(PAPER_CLUSTERS if part == 0 else PAPER_CLUSTERS.resized(25), seed=part)
         for part in range(3)
     )
-    return Dataset("clusters", train, validation=validation, test=test, learner="neighbors", scale=False)
+    return Dataset("clusters", train, validation=validation, test=test, learner=ClusterLearner(), scale=False)
 
 
 def _cluster_table(clusters: Any, seed: int) -> pd.DataFrame:

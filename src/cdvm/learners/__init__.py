@@ -45,6 +45,12 @@ _NAMED: dict[str, tuple[str, str, dict[str, Any]]] = {
     "gradient_boosting": ("sklearn.ensemble", "HistGradientBoostingClassifier", {}),
     "naive_bayes": ("sklearn.naive_bayes", "GaussianNB", {}),
     "svm": ("sklearn.svm", "SVC", {}),
+    # the few rows of a subset make one batch, for which a quasi-Newton method converges
+    "mlp": (
+        "sklearn.neural_network",
+        "MLPClassifier",
+        {"hidden_layer_sizes": (16,), "solver": "lbfgs", "max_iter": 500},
+    ),
 }
 
 _FAST = {

@@ -1,0 +1,98 @@
+"""What a row is worth: one module a method, each a function from a split and a learner to :class:`Values`."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import time
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from cdvm.errors import InputError
+from cdvm.valuation.banzhaf import banzhaf_from_outcomes
+from cdvm.valuation.base import Game, LearnerLike, Rows, Utility, Values, utilities
+from cdvm.valuation.noise import NoiseReport, detection_report, flip_labels, flip_split, suspects
+from cdvm.valuation.out_of_bag import record_bootstrap
+from cdvm.valuation.stopping import RankStability, StandardError, StoppingRule
+
+__all__ = [
+    "Game",
+    "NoiseReport",
+    "RankStability",
+    "StandardError",
+    "StoppingRule",
+    "Utility",
+    "Values",
+    "banzhaf_from_outcomes",
+    "detection_report",
+    "flip_labels",
+    "flip_split",
+    "record_bootstrap",
+    "suspects",
+    "utilities",
+    "valuation_method",
+    "valuation_names",
+    "valuation_options",
+    "value_rows",
+]
+
+_MODULES = {
+    "random": "random",
+    "leave_one_out": "leave_one_out",
+    "shapley": "shapley",
+    "beta_shapley": "shapley",
+    "banzhaf": "banzhaf",
+    "out_of_bag": "out_of_bag",
+    "memorization": "out_of_bag",
+    "knn_shapley": "knn_shapley",
+    "influence": "influence",
+}
+_ANYWHERE = {"seed", "n_jobs", "progress"}  # options that a method without use for them may be given
+
+
+def valuation_names() -> list[str]:
+    """Names that :func:`value_rows` understands."""
+    return list(_MODULES)
+
+
+def valuation_method(name: str) -> Callable[..., Values]:
+    """The function behind a name.
+
+    >>> valuation_method("shapley").__module__
+    'cdvm.valuation.shapley'
+    """
+    if name not in _MODULES:
+        near = difflib.get_close_matches(name, _MODULES, n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise InputError(f"method={name!r} is unknown: {hint}choose from {', '.join(_MODULES)}")
+    function: Callable[..., Values] = getattr(import_module(f"cdvm.valuation.{_MODULES[name]}"), name)
+    return function
+
+
+def valuation_options(name: str) -> list[str]:
+    """Keyword arguments that a method understands.
+
+    >>> valuation_options("knn_shapley")
+    ['k', 'progress']
+    """
+    parameters = inspect.signature(valuation_method(name)).parameters.values()
+    return [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
+
+
+def value_rows(split: Rows, learner: LearnerLike, method: str, **options: Any) -> Values:
+    """Values of the training rows by the method of that name.
+
+    Examples
+    --------
+    >>> value_rows(2, lambda sets: sets.sizes.astype(float), "shapley").values
+    array([1., 1.])
+    """
+    function, known = valuation_method(method), valuation_options(method)
+    unknown = [name for name in options if name not in known and name not in _ANYWHERE]
+    if unknown:
+        raise InputError(f"{method} has no option {unknown[0]!r}: it has {', '.join(known)}")
+    started = time.perf_counter()
+    values = function(split, learner, **{name: value for name, value in options.items() if name in known})
+    values.meta.setdefault("seconds", time.perf_counter() - started)
+    return values

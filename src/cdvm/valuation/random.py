@@ -1,0 +1,24 @@
+"""Values without meaning: the baseline every ranking has to beat."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cdvm.split import Split
+from cdvm.subsets import Stream, draw_words
+from cdvm.valuation.base import Rows, Values
+
+__all__ = ["random"]
+
+
+def random(split: Rows, learner: Any = None, *, seed: int = 0) -> Values:
+    """Values uniform between 0 and 1, whatever the rows and the learner.
+
+    >>> random(3, seed=1).values.round(2)
+    array([..., ..., ...])
+    """
+    n_rows = split.n_rows if isinstance(split, Split) else split
+    words = draw_words(seed, Stream.VALUES, 0, 1, n_rows)[0]
+    return Values.of(split, (words >> np.uint64(11)) / 2.0**53, "random", trainings=0)

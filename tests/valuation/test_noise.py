@@ -1,0 +1,102 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from valuation_games import blobs
+
+from cdvm.attribution import MatrixAttribution
+from cdvm.errors import InputError
+from cdvm.split import Split
+from cdvm.valuation import Values, detection_report, flip_labels, flip_split, suspects, value_rows
+from cdvm.valuation.noise import two_groups
+
+
+@given(st.lists(st.integers(0, 4), min_size=5, max_size=60), st.integers(0, 99))
+def test_flips_move_exactly_the_share_to_other_classes(labels, seed):
+    codes = np.array(labels)
+    moved, flipped = flip_labels(codes, 0.3, n_classes=5, seed=seed)
+    assert len(flipped) == max(1, round(0.3 * len(codes)))
+    assert np.array_equal(np.flatnonzero(moved != codes), flipped)
+    assert ((moved >= 0) & (moved < 5)).all()
+
+
+def test_flips_reach_every_other_class_evenly():
+    moved, flipped = flip_labels(np.zeros(4000, dtype=int), 0.5, n_classes=3, seed=0)
+    assert np.bincount(moved[flipped], minlength=3) == pytest.approx([0, 1000, 1000], abs=120)
+
+
+def test_flips_of_a_split_leave_the_validation_rows_alone():
+    split = blobs()
+    noisy, flipped = flip_split(split, 0.1, seed=2)
+    assert np.array_equal(np.flatnonzero(noisy.y != split.y), flipped)
+    assert noisy.y_val is split.y_val
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, -1])
+def test_flips_need_a_proper_share(share):
+    with pytest.raises(InputError, match=f"share={share}"):
+        flip_labels(np.zeros(10, dtype=int), share, n_classes=2)
+
+
+def test_flips_need_classes():
+    X = np.arange(10.0)[:, None]
+    with pytest.raises(InputError, match="regression"):
+        flip_split(Split.from_arrays(X, X[:, 0], X, X[:, 0], task="regression"), 0.1)
+    with pytest.raises(InputError, match="n_classes=1"):
+        flip_labels(np.zeros(10, dtype=int), 0.1)
+
+
+def test_two_groups_are_those_of_least_inner_variance():
+    rng = np.random.default_rng(0)
+    values = np.concatenate([rng.normal(0, 0.1, 10), rng.normal(1, 0.3, 40)])
+    ordered = np.sort(values)
+    inner = [ordered[:k].var() * k + ordered[k:].var() * (50 - k) for k in range(1, 50)]
+    assert two_groups(values) == ordered[int(np.argmin(inner))]
+
+
+def test_equal_values_raise_no_suspicion():
+    assert suspects(np.ones(5)).size == 0
+    assert suspects([1.0]).size == 0
+
+
+def test_equal_values_are_never_split_by_the_automatic_threshold():
+    found = suspects([0.0, 0.0, 0.0, 1.0, 1.0, 1.1])
+    assert found.tolist() == [0, 1, 2]
+
+
+def test_suspects_come_from_values_attributions_and_numbers_alike():
+    numbers = np.array([0.5, -1.0, 0.4, 0.6])
+    attribution = MatrixAttribution(np.column_stack([numbers, numbers]))
+    for source in (numbers, attribution, Values.of(4, numbers, "banzhaf")):
+        assert suspects(source).tolist() == [1]
+    assert suspects(Values.of(4, numbers, "memorization"), 2).tolist() == [0, 3]
+    assert suspects(numbers, 2, side="high").tolist() == [0, 3]
+    with pytest.raises(InputError, match="side='up'"):
+        suspects(numbers, side="up")
+
+
+def test_report_counts_hits():
+    report = detection_report([0, 1, 2, 3], [2, 3, 4])
+    assert (report.precision, report.recall) == (0.5, 2 / 3)
+    assert report.f1 == pytest.approx(2 * 0.5 * (2 / 3) / (0.5 + 2 / 3))
+    assert detection_report([], [1]).f1 == 0
+    with pytest.raises(InputError, match="flipped"):
+        detection_report([1], [])
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("knn_shapley", {}),
+        ("banzhaf", {"n_models": 500, "inclusion": 0.2}),
+        ("out_of_bag", {"n_models": 60}),
+        ("memorization", {"n_models": 60}),
+    ],
+)
+def test_flipped_labels_of_an_easy_table_are_found(method, options):
+    split, flipped = flip_split(blobs(60, gap=5.0, n_classes=3), 0.1, seed=3)
+    values = value_rows(split, "neighbors", method, n_jobs=1, **options)
+    found = detection_report(suspects(values, 0.1), flipped)
+    assert found.f1 > 0.6  # chance is 0.1
+    chance = detection_report(suspects(value_rows(split, None, "random"), 0.1), flipped)
+    assert chance.f1 < found.f1
