@@ -131,10 +131,12 @@ def tables(options: argparse.Namespace) -> None:
     from sklearn.linear_model import LogisticRegression, RidgeClassifier
     from sklearn.neighbors import KNeighborsClassifier
 
+    load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
     source = "CDVM_DATA_HOME" if data.home() else "bundled and generated data (CDVM_DATA_HOME is not set)"
     print(
-        f"{options.models} models, inclusion {options.inclusion}, {data.N_TRAIN} / {data.N_JUDGES} rows, "
-        f"{os.cpu_count()} cores, Python {platform.python_version()}, NumPy {np.__version__}; {source}\n"
+        f"{options.models} models, inclusion {options.inclusion}, {data.N_TRAIN} / {data.N_JUDGES} rows\n"
+        f"{os.cpu_count()} cores{load}, Python {platform.python_version()}, NumPy {np.__version__}\n"
+        f"{source}\n"
     )
     heads = f"{'ours s':>8} {'peer s':>8} {'ratio':>8} {'goal':>6} {'agreement':>11}  peer's repeats"
     print(f"{'learner':<28} {'data':<36} {heads}")
