@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cdvm.attribution import Attribution, ImplicitAttribution, MatrixAttribution
-    from cdvm.datasets import dataset_names, load_dataset
+    from cdvm.datasets import ClusterGame, dataset_names, load_dataset, make_clusters
     from cdvm.errors import InputError, InputWarning, StoreError
     from cdvm.evaluate import compare_with_random, evaluate_sets, random_sets
     from cdvm.learners import Learner, SklearnLearner, learner_names, make_learner
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from cdvm.pruner import CDVM
     from cdvm.rounding import top_rows
     from cdvm.selection import Selection
+    from cdvm.selectors import select_rows, selector_names
     from cdvm.solvers import Solution, solve
     from cdvm.split import Split
     from cdvm.subsets import Design, Subsets
@@ -40,7 +41,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "cdvm.attribution": ["Attribution", "ImplicitAttribution", "MatrixAttribution"],
-    "cdvm.datasets": ["dataset_names", "load_dataset"],
+    "cdvm.datasets": ["ClusterGame", "dataset_names", "load_dataset", "make_clusters"],
     "cdvm.errors": ["InputError", "InputWarning", "StoreError"],
     "cdvm.evaluate": ["compare_with_random", "evaluate_sets", "random_sets"],
     "cdvm.learners": ["Learner", "SklearnLearner", "learner_names", "make_learner"],
@@ -49,6 +50,7 @@ _HOME = {
     "cdvm.pruner": ["CDVM"],
     "cdvm.rounding": ["top_rows"],
     "cdvm.selection": ["Selection"],
+    "cdvm.selectors": ["select_rows", "selector_names"],
     "cdvm.solvers": ["Solution", "solve"],
     "cdvm.split": ["Split"],
     "cdvm.subsets": ["Design", "Subsets"],
