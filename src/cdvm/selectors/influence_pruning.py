@@ -9,7 +9,7 @@ For any unit vector u, ‖Zr‖ ≥ uᵀZr, so the sum of the B smallest entries
 with u along the Zr that was found, this certifies it. A primal-dual interior point method solves the program
 in some twenty steps, each a factorisation in the smaller of rows and parameters.
 
-With fewer parameters than rows, many r reach the optimum, most with every entry a fraction. Among them
+With far fewer parameters than rows, many r reach the optimum, most with every entry a fraction. Among them
 the one of smallest Σ rᵢ‖Zᵢ‖ is taken, a linear program with a corner for a solution: all but as many entries
 as there are parameters are 0 or 1, and little is lost by rounding.
 """
@@ -36,7 +36,7 @@ __all__ = ["InfluenceProgram", "Removal", "influence_pruning"]
 
 Vector = NDArray[np.float64]
 
-_CORNER_ENTRIES = 1_000_000  # of Z, up to which the linear program for a corner takes about a second
+_CORNER_ENTRIES = 150_000  # of Z, up to which the linear program for a corner takes about a second
 _NOTHING = 1e-6  # of the length that as many vectors would reach in random directions
 
 
