@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
-from valuation_games import LARGE, PAPER, UNEVEN, all_subsets, blobs, with_one_and_two_jobs
+from valuation_games import LARGE, PAPER, UNEVEN, all_subsets, blobs, chance, with_one_and_two_jobs
 
 from cdvm.attribution import Attribution
 from cdvm.errors import InputError, InputWarning, StoreError
@@ -92,6 +92,10 @@ def test_stopping_rules_end_a_run_early(tmp_path):
     assert np.array_equal(short.values, fixed.values)
     assert banzhaf(20, LARGE, n_models=3000, stop=RankStability(0.9), seed=1).meta["converged"]
     assert banzhaf(20, LARGE, n_models=200, stop=StandardError(1e-6)).meta["converged"] is False
+
+
+def test_ranks_of_pure_chance_are_never_stable():
+    assert banzhaf(20, chance, n_models=500, stop=RankStability(0.8)).meta["converged"] is False
 
 
 def test_exact_is_the_mean_over_all_subsets():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from valuation_games import LARGE, PAPER, UNEVEN, TableGame, blobs, with_one_and_two_jobs
+from valuation_games import LARGE, PAPER, UNEVEN, TableGame, blobs, chance, with_one_and_two_jobs
 
 from cdvm.errors import InputError
 from cdvm.valuation import RankStability, StandardError, value_rows
@@ -29,6 +29,13 @@ def test_sampled_values_lie_within_four_standard_errors(tolerance):
     assert (np.abs(values.values - LARGE.shapley) < 4 * error).all()
     assert values.stderr.max() < 0.02
     assert (values.counts >= 400).all()
+
+
+def test_standard_errors_are_those_of_repeated_runs():
+    runs = [shapley(20, LARGE, n_models=20 * 30, seed=seed) for seed in range(60)]
+    spread = np.std([run.values for run in runs], axis=0, ddof=1)
+    told = np.mean([run.stderr for run in runs], axis=0)
+    assert told.mean() == pytest.approx(spread.mean(), rel=0.15)
 
 
 @given(tables)
@@ -143,6 +150,11 @@ def test_stopping_rules_end_before_the_maximum():
     short = shapley(20, LARGE, n_models=20 * 12, stop=StandardError(1e-6))
     assert short.meta["converged"] is False
     assert short.meta["orders"] == 12
+
+
+def test_ranks_of_pure_chance_are_never_stable():
+    values = shapley(20, chance, n_models=20 * 60, tolerance=0, stop=RankStability(0.8))
+    assert values.meta["converged"] is False
 
 
 def uneven(subsets):

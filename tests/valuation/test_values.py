@@ -21,6 +21,8 @@ def test_top_keeps_the_highest_and_prefers_the_earlier_of_equals():
     assert values([0.1, 0.5, 0.5, 0.5]).top(2).tolist() == [1, 2]
     assert values([0.5, 0.1, 0.1, 0.1]).top(2, remove="high").tolist() == [1, 2]
     assert values([0.3, 0.2, 0.9, 0.1]).top(0.5).tolist() == [0, 2]
+    many = values(np.tile([0.0, 1.0, 2.0], 100))
+    assert many.top(150).tolist() == sorted([*range(2, 300, 3), *range(1, 150, 3)])
 
 
 def test_top_refuses_what_makes_no_sense():

@@ -63,6 +63,12 @@ class TableGame:
         return values
 
 
+def chance(subsets):
+    """A number without reason for every set."""
+    keys = subsets.members @ (np.arange(1, subsets.members.shape[1] + 1) ** 2 * 7919)
+    return np.modf(np.sin(keys) * 43758.5453)[0]
+
+
 PAPER = ClusterGame([3, 2, 2, 1], [0.25, 0.25, 0.25, 0.25])
 UNEVEN = ClusterGame([3, 2, 2, 1], [0.5, 0.1, 0.3, 0.7])
 LARGE = ClusterGame([9, 6, 4, 1], [0.4, 0.3, 0.2, 0.1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import time
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -91,4 +92,7 @@ def value_rows(split: Rows, learner: LearnerLike, method: str, **options: Any) -
     unknown = [name for name in options if name not in known and name not in _ANYWHERE]
     if unknown:
         raise InputError(f"{method} has no option {unknown[0]!r}: it has {', '.join(known)}")
-    return function(split, learner, **{name: value for name, value in options.items() if name in known})
+    started = time.perf_counter()
+    values = function(split, learner, **{name: value for name, value in options.items() if name in known})
+    values.meta.setdefault("seconds", time.perf_counter() - started)
+    return values

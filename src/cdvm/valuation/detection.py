@@ -97,7 +97,7 @@ def detect_with_each(
                 run = run or record_bootstrap(split, learner, **mine)
                 mine = {"outcomes": run}
             values = value_rows(split, learner, method, **mine)
-        except (InputError, ImportError) as error:
+        except InputError as error:
             yield Detection(method, skipped=str(error))
             continue
         yield detect(values, flipped, seconds=time.perf_counter() - started)
