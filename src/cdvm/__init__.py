@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cdvm.attribution import Attribution, ImplicitAttribution, MatrixAttribution
-    from cdvm.datasets import dataset_names, load_dataset
+    from cdvm.datasets import ClusterGame, dataset_names, load_dataset, make_clusters
     from cdvm.errors import InputError, InputWarning, StoreError
     from cdvm.evaluate import compare_with_random, evaluate_sets, random_sets
     from cdvm.learners import (
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from cdvm.pruner import CDVM
     from cdvm.rounding import swap_search, top_rows
     from cdvm.selection import Selection
+    from cdvm.selectors import select_rows, selector_names
     from cdvm.solvers import Solution, solve, solve_path
     from cdvm.split import Split
     from cdvm.subsets import Design, Subsets
@@ -50,7 +51,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "cdvm.attribution": ["Attribution", "ImplicitAttribution", "MatrixAttribution"],
-    "cdvm.datasets": ["dataset_names", "load_dataset"],
+    "cdvm.datasets": ["ClusterGame", "dataset_names", "load_dataset", "make_clusters"],
     "cdvm.errors": ["InputError", "InputWarning", "StoreError"],
     "cdvm.evaluate": ["compare_with_random", "evaluate_sets", "random_sets"],
     "cdvm.learners": [
@@ -69,6 +70,7 @@ _HOME = {
     "cdvm.pruner": ["CDVM"],
     "cdvm.rounding": ["swap_search", "top_rows"],
     "cdvm.selection": ["Selection"],
+    "cdvm.selectors": ["select_rows", "selector_names"],
     "cdvm.solvers": ["Solution", "solve", "solve_path"],
     "cdvm.split": ["Split"],
     "cdvm.subsets": ["Design", "Subsets"],

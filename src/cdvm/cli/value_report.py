@@ -169,7 +169,9 @@ def _sentences(source: Source, values: Values, out: Path | None) -> list[str]:
         f"{len(values)} rows: mean {numbers.mean():.4f}, deviation {numbers.std():.4f}, "
         f"{int((numbers < 0).sum())} below 0"
     )
-    cost = f"{source.learner_name}: {values.meta['trainings']} trainings" if values.meta.get("trainings") else ""
+    cost = (
+        f"{source.learner_name}: {values.meta['trainings']} trainings" if values.meta.get("trainings") else ""
+    )
     if cost and "seconds" in values.meta:
         cost += f" in {values.meta['seconds']:.1f} s"
     if values.meta.get("exact"):

@@ -1,0 +1,72 @@
+"""What picks rows without valuing each: one module a method, all behind :func:`select_rows`."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from cdvm.errors import InputError
+from cdvm.selectors.base import Positions
+from cdvm.selectors.facility_location import facility_location
+from cdvm.selectors.herding import herding
+from cdvm.selectors.influence_pruning import InfluenceProgram, Removal, influence_pruning
+from cdvm.selectors.k_center import k_center
+from cdvm.selectors.stratified import stratified
+from cdvm.split import Split
+
+__all__ = [
+    "InfluenceProgram",
+    "Removal",
+    "facility_location",
+    "herding",
+    "influence_pruning",
+    "k_center",
+    "select_rows",
+    "selector_names",
+    "stratified",
+]
+
+_NAMED: dict[str, Callable[..., Positions]] = {
+    "stratified": stratified,
+    "k_center": k_center,
+    "herding": herding,
+    "facility_location": facility_location,
+    "influence_pruning": influence_pruning,
+}
+
+
+def selector_names() -> list[str]:
+    """Names :func:`select_rows` knows."""
+    return list(_NAMED)
+
+
+def select_rows(split: Split, method: str, budget: float, **options: Any) -> Positions:
+    """Sorted positions, among the training rows, of the rows a selector keeps.
+
+    Parameters
+    ----------
+    split : Split
+    method : str
+        One of :func:`selector_names`.
+    budget : int or float
+        Rows to keep, as a count or as a share; exactly as many are kept.
+    **options
+        Passed on: ``per_class``, ``random_state``, and what the method has of its own.
+
+    Examples
+    --------
+    >>> split = Split.from_arrays([[0.0], [0.1], [5.0], [9.0]], list("aabb"), [[0.0], [9.0]], ["a", "b"])
+    >>> select_rows(split, "k_center", 2, per_class=False)
+    array([0, 2])
+    """
+    if method not in _NAMED:
+        near = difflib.get_close_matches(str(method), _NAMED, n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise InputError(f"method={method!r} is unknown: {hint}choose from {', '.join(_NAMED)}")
+    known = [name for name in inspect.signature(_NAMED[method]).parameters if name not in ("split", "budget")]
+    wrong = [name for name in options if name not in known]
+    if wrong:
+        raise InputError(f"{method} has no option {wrong[0]!r}: it has {', '.join(known)}")
+    return _NAMED[method](split, budget, **options)
