@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cdvm.attribution import Attribution, ImplicitAttribution, MatrixAttribution
-    from cdvm.datasets import dataset_names, load_dataset
+    from cdvm.datasets import dataset_info, dataset_names, load_dataset
     from cdvm.errors import InputError, InputWarning, StoreError
     from cdvm.evaluate import compare_with_random, evaluate_sets, random_sets
     from cdvm.learners import Learner, SklearnLearner, learner_names, make_learner
@@ -28,7 +28,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "cdvm.attribution": ["Attribution", "ImplicitAttribution", "MatrixAttribution"],
-    "cdvm.datasets": ["dataset_names", "load_dataset"],
+    "cdvm.datasets": ["dataset_info", "dataset_names", "load_dataset"],
     "cdvm.errors": ["InputError", "InputWarning", "StoreError"],
     "cdvm.evaluate": ["compare_with_random", "evaluate_sets", "random_sets"],
     "cdvm.learners": ["Learner", "SklearnLearner", "learner_names", "make_learner"],

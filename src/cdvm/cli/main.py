@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cdvm.cli.datasets import datasets
 from cdvm.cli.prune import prune
 from cdvm.errors import InputError
 
@@ -43,6 +44,7 @@ def _friendly(command: Callable[..., None]) -> Callable[..., None]:
 
 
 app.command(no_args_is_help=True)(_friendly(prune))
+app.command()(_friendly(datasets))
 
 
 def _version(wanted: bool) -> None:
