@@ -114,7 +114,8 @@ class Info:
     source : str
         Where it was published.
     here : str
-        Where its files were found (``"bundled"``, ``"CDVM_DATA_HOME"``, ``"cached"``), or what is left to do.
+        Where its files were found (``"bundled"``, ``"CDVM_DATA_HOME"``, ``"cached"``), or what is left to do
+        (``"to download"``, ``"to embed"``, ``"to download and embed"``); ``"unreadable"`` for a broken file.
     """
 
     name: str

@@ -73,8 +73,11 @@ class Embedded:
         rows, features, here = self.rows, self.features, place(self.file)
         path = find(self.file)
         if here and path:
-            with reading(path):
-                rows, features = _shape(path)
+            try:
+                with reading(path):
+                    rows, features = _shape(path)
+            except InputError:
+                here = "unreadable"  # a list goes on; loading says what is wrong
         elif any(place(name) for name in self.raw):
             here = "to embed"
         return Info(
