@@ -3,8 +3,8 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from cdvm.cli.main import app
 from cdvm import datasets
+from cdvm.cli.main import app
 from cdvm.datasets import dataset_names, download, images
 from cdvm.datasets.base import Dataset, Recipe
 

@@ -121,7 +121,7 @@ def read_embeddings(path: Path, name: str, classes: Sequence[str]) -> Dataset:
     if y.dtype.kind not in "iu" or not np.isin(y, np.arange(len(classes))).all():
         raise InputError(f"{path}: y must hold class codes 0 to {len(classes) - 1} ({', '.join(classes)})")
     columns = tuple(f"e{k}" for k in range(X.shape[1]))
-    return Dataset(name, X, np.asarray(classes)[y], columns, index=index)
+    return Dataset(name, X, np.asarray(classes)[y], columns, index=index, scale=False)
 
 
 def embed_texts(
