@@ -16,7 +16,7 @@ import uuid
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
@@ -165,16 +165,13 @@ def _transfer(remote: Remote, partial: Path) -> str:
     kind = remote.digest.partition(":")[0]
     digest = hashlib.new(kind, usedforsecurity=False)
     bar: Progress | None = None
-    with partial.open("wb") as file:
-        try:
-            for chunk, total in _chunks(remote.url):
-                bar = bar or Progress(f"{Path(remote.name).name} (KiB)", total // 1024)
-                file.write(chunk)
-                digest.update(chunk)
-                bar.advance(len(chunk) // 1024)
-        finally:
-            if bar is not None:
-                bar.__exit__(None, None, None)
+    with partial.open("wb") as file, ExitStack() as open_bars:
+        for chunk, total in _chunks(remote.url):
+            if bar is None:  # the length is known from the first answer on
+                bar = open_bars.enter_context(Progress(f"{Path(remote.name).name} (KiB)", total // 1024))
+            file.write(chunk)
+            digest.update(chunk)
+            bar.advance(len(chunk) // 1024)
     return f"{kind}:{digest.hexdigest()}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tarfile
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,9 +62,9 @@ def read_imdb() -> Raw:
     return [texts[row] for row in index], y[index], index
 
 
-def _archived_reviews(path: object) -> tuple[list[str], NDArray[np.str_]]:
+def _archived_reviews(path: Path) -> tuple[list[str], NDArray[np.str_]]:
     found = []
-    with tarfile.open(str(path), "r:gz") as archive:
+    with tarfile.open(path, "r:gz") as archive:
         for member in archive:
             name = _REVIEW.fullmatch(member.name)
             file = archive.extractfile(member) if name else None
