@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cdvm.cli.datasets import datasets
 from cdvm.cli.prune import prune
 from cdvm.cli.value import value
 from cdvm.errors import InputError
@@ -45,6 +46,7 @@ def _friendly(command: Callable[..., None]) -> Callable[..., None]:
 
 app.command(no_args_is_help=True)(_friendly(prune))
 app.command(no_args_is_help=True)(_friendly(value))
+app.command()(_friendly(datasets))
 
 
 def _version(wanted: bool) -> None:

@@ -19,7 +19,7 @@ def prune(
     ] = None,
     target: Annotated[str, typer.Option(help="Column of the label.")] = "target",
     dataset: Annotated[
-        str, typer.Option(help="Instead of TABLE: digits, breast_cancer, wine or clusters.")
+        str, typer.Option(help="Instead of TABLE: a data set by name; `cdvm datasets` lists them.")
     ] = "",
     keep: Keep = None,
     validation: Annotated[Path | None, typer.Option(help="Table of rows to choose with.")] = None,

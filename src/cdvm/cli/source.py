@@ -74,7 +74,7 @@ def load_source(
 ) -> Source:
     """Read, check and split what the user named."""
     if (path is None) == (not dataset):
-        raise InputError("name one table, or a bundled data set with --dataset, e.g. --dataset digits")
+        raise InputError("name one table, or a data set with --dataset, e.g. --dataset digits")
     others: dict[str, Table | None] = {
         "val": read_table(validation) if validation else None,
         "test": read_table(test) if test else None,
@@ -86,6 +86,8 @@ def load_source(
         from cdvm.datasets import load_dataset
 
         data = load_dataset(dataset)
+        if validation is None:
+            data = data.halved_test(seed)
         table, name, target = Table.of_frame(data.table), dataset, data.target
         others["val"] = (
             others["val"] or (data.validation is not None and Table.of_frame(data.validation)) or None
