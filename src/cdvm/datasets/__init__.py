@@ -6,12 +6,13 @@ import difflib
 
 from cdvm.datasets import bundled, images, tabular, text
 from cdvm.datasets.base import Dataset, Info, standardize
-from cdvm.datasets.clusters import PAPER_CLUSTERS, ClusterGame, Clusters, make_clusters
+from cdvm.datasets.clusters import PAPER_CLUSTERS, ClusterGame, ClusterLearner, Clusters, make_clusters
 from cdvm.errors import InputError
 
 __all__ = [
     "PAPER_CLUSTERS",
     "ClusterGame",
+    "ClusterLearner",
     "Clusters",
     "Dataset",
     "Info",

@@ -190,12 +190,12 @@ class ClusterLearner(Learner):
         width = len(self.clusters.centers[0])
         if split.classes is None or split.X.shape[1] != width or sparse.issparse(split.X):
             raise InputError(
-                f"learner='nearest_center' classifies dense rows by {len(self.clusters.centers)} centres in "
+                f"ClusterLearner classifies dense rows by {len(self.clusters.centers)} centres in "
                 f"{width} dimensions: it fits the clusters data set only; use 'neighbors' for other data"
             )
         unknown = sorted(set(self.clusters.labels) - {str(label) for label in split.classes})
         if unknown:
-            raise InputError(f"learner='nearest_center' knows labels {unknown} that y does not hold")
+            raise InputError(f"ClusterLearner knows labels {unknown} that y does not hold")
         return _ClusterTrainer(split, X, self.clusters)
 
     def spec(self) -> dict[str, Any]:
