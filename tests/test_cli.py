@@ -80,8 +80,8 @@ def test_prune_writes_the_kept_rows_as_they_stood_in_the_file(run, csv, tmp_path
     summary = json.loads((out / "summary.json").read_text())
     assert summary["candidates"] == len(table) == 178 - summary["validation_rows"] - summary["test_rows"]
     line = summary["budgets"]["10pct"]
-    assert {"validation", "test", "gap", "seconds", "kappa"} <= set(line)
-    assert f"{line['test']['kept']:.3f}" in done.stdout
+    assert {"gap", "seconds", "kappa"} <= set(line)
+    assert f"{line['judged_by']['naive_bayes']['test']['kept']:.3f}" in done.stdout
     assert "held out to choose with" in " ".join(done.stdout.split())
 
 
@@ -119,6 +119,48 @@ def test_with_own_validation_and_test_rows_every_row_is_a_candidate(run, wine_fr
     assert (out / "kept-100pct.csv").read_text() == (tmp_path / "train.csv").read_text()
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--method", "banzhaf"],
+        ["--method", "out_of_bag", "--remove", "high"],
+        ["--method", "k_center", "--overall"],
+        ["--method", "herding"],
+        ["--method", "random"],
+    ],
+    ids=lambda words: words[1],
+)
+def test_other_methods_are_one_flag_apart(run, csv, tmp_path, words):
+    out = tmp_path / "out"
+    done = run("prune", csv, "--target", "label", "--keep", "12", "--out", out, *words, *IGNORE, *FAST)
+    assert f"trained on {words[1]}'s rows" in " ".join(done.stdout.split())
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["method"] == words[1]
+    assert summary["budgets"]["12rows"]["gap"] is None
+    assert len(pd.read_csv(out / "kept-12rows.csv")) == 12
+
+
+def test_removing_high_values_first_keeps_other_rows(run, csv, tmp_path):
+    for name in ("low", "high"):
+        words = ["--method", "out_of_bag", "--remove", name, "--keep", "20", "--out", tmp_path / name]
+        run("prune", csv, "--target", "label", *words, *IGNORE, *FAST)
+    low, high = (
+        set((tmp_path / n / "kept-20rows.csv").read_text().splitlines()[1:]) for n in ("low", "high")
+    )
+    assert len(low - high) > 5
+
+
+def test_other_models_judge_the_kept_rows(run, csv, tmp_path):
+    judges = ["--judge", "decision_tree", "--judge", "ExtraTreeClassifier"]
+    out = tmp_path / "out"
+    done = run("prune", csv, "--target", "label", "--keep", "40", "--out", out, *judges, *IGNORE, *FAST)
+    line = json.loads((out / "summary.json").read_text())["budgets"]["40rows"]
+    assert list(line["judged_by"]) == ["naive_bayes", "decision_tree", "ExtraTreeClassifier"]
+    for name, parts in line["judged_by"].items():
+        assert f"accuracy of {name}" in " ".join(done.stdout.split())
+        assert 0 < parts["test"]["kept"] <= 1
+
+
 @pytest.mark.parametrize("name", ["digits", "breast_cancer", "wine", "clusters"])
 def test_bundled_data_sets(run, name):
     keep = "4" if name == "clusters" else "10%"
@@ -148,6 +190,10 @@ def one_line(done):
         (["--ignore", "nothing"], "--ignore 'nothing' is no column"),
         (["--target", "label"], "not numbers: 'note'"),
         (["--keep", "0"], "budget=0"),
+        (["--method", "shaply"], "did you mean 'shapley'"),
+        (["--method", "k_center", "--remove", "high"], "k_center has none"),
+        (["--remove", "high"], "--remove high needs a method that values rows"),
+        (["--judge", "random_forrest"], "did you mean 'random_forest'"),
         (["--keep", "0%"], "budget=0.0"),
         (["--keep", "-5%"], "budget=-0.05"),
         (["--keep", "1000"], "at most the 142"),

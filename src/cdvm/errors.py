@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["InputError", "InputWarning", "StoreError"]
+import difflib
+from collections.abc import Iterable
+
+__all__ = ["InputError", "InputWarning", "StoreError", "unknown_name"]
 
 
 class InputError(ValueError):
@@ -15,3 +18,15 @@ class StoreError(InputError):
 
 class InputWarning(UserWarning):
     """Something the user passed is usable but probably not meant."""
+
+
+def unknown_name(argument: str, given: str, known: Iterable[str]) -> InputError:
+    """The error for a name that is none of the known ones, with the nearest of them.
+
+    >>> unknown_name("learner", "logistik", ["ridge", "logistic"])
+    InputError("learner='logistik' is unknown: did you mean 'logistic'? Choose from ridge, logistic")
+    """
+    names = list(known)
+    near = difflib.get_close_matches(str(given).lower(), names, n=1)
+    hint = f"did you mean {near[0]!r}? Choose" if near else "choose"
+    return InputError(f"{argument}={given!r} is unknown: {hint} from {', '.join(names)}")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cdvm.errors import InputError
 from cdvm.files import load_arrays, save_arrays
+from cdvm.split import Split
 
 __all__ = ["Selection", "take_rows"]
 
@@ -29,15 +30,15 @@ class Selection:
         Positions that could have been chosen (all rows, less the validation rows held out).
     weights : ndarray
         The program's weight of every candidate, between 0 and 1.
-    alpha, kappa : float
-        Parameters of the program that was solved.
-    objective, bound, gap : float
+    method : str
+        How the rows were found: the solver of the program, or the name of another method.
+    seconds : float
+        Time of choosing; budgets selected together share it evenly.
+    alpha, kappa : float or None
+        Parameters of the program that was solved; None where another method chose the rows.
+    objective, bound, gap : float or None
         The program's value of this very set, a proven upper bound for any set of this size, and their
         relative distance: at most ``gap`` of the optimum is missing.
-    method : str
-        How the program was solved.
-    seconds : float
-        Time of solving, rounding and tuning; budgets selected together share it evenly.
     score : float or None
         Validation score of a model trained on the set, where it was computed to tune.
     """
@@ -46,23 +47,30 @@ class Selection:
     n_rows: int
     candidates: NDArray[np.int64]
     weights: NDArray[np.float64]
-    alpha: float
-    kappa: float
-    objective: float
-    bound: float
-    gap: float
     method: str
     seconds: float
+    alpha: float | None = None
+    kappa: float | None = None
+    objective: float | None = None
+    bound: float | None = None
+    gap: float | None = None
     score: float | None = None
+
+    @classmethod
+    def of_rows(cls, split: Split, rows: NDArray[np.int64], *, method: str, seconds: float) -> Selection:
+        """A set of training rows that no program chose; its weights are 0 and 1."""
+        weights = np.zeros(split.n_rows)
+        weights[rows] = 1.0
+        return cls(np.sort(split.rows[rows]), split.n_table, split.rows, weights, method, seconds)
 
     def __len__(self) -> int:
         return len(self.indices)
 
     def __repr__(self) -> str:
-        return (
-            f"Selection({len(self)} of {len(self.candidates)} rows, alpha={self.alpha:g}, "
-            f"kappa={self.kappa:.4g}, gap={self.gap:.2%})"
-        )
+        found = f"Selection({len(self)} of {len(self.candidates)} rows, "
+        if self.gap is None:
+            return found + f"method={self.method!r})"
+        return found + f"alpha={self.alpha:g}, kappa={self.kappa:.4g}, gap={self.gap:.2%})"
 
     @property
     def mask(self) -> NDArray[np.bool_]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Annotated
 
@@ -28,7 +27,23 @@ def prune(
         list[str] | None, typer.Option(help="Column that is no feature (an id, say); it is still written.")
     ] = None,
     learner: Annotated[str, typer.Option(help="Model the kept rows are for.", show_default="logistic")] = "",
-    models: Annotated[int, typer.Option(help="Subset models to train.")] = 5000,
+    method: Annotated[
+        str, typer.Option(help="cdvm, or what it is compared with: banzhaf, out_of_bag, k_center, …")
+    ] = "cdvm",
+    remove: Annotated[
+        str, typer.Option(help="For methods that value rows: whether low or high values go first.")
+    ] = "low",
+    per_class: Annotated[
+        bool | None,
+        typer.Option(
+            "--per-class/--overall", help="For methods that look at features: class by class or not."
+        ),
+    ] = None,
+    judge: Annotated[
+        list[str] | None,
+        typer.Option(help="Judge the kept rows by this model too, e.g. random_forest. Repeat for several."),
+    ] = None,
+    models: Annotated[int | None, typer.Option(help="Subset models to train.", show_default="5000")] = None,
     inclusion: Annotated[
         float | None, typer.Option(help="Probability of a row to be in a subset.", show_default="auto")
     ] = None,
@@ -58,14 +73,14 @@ def prune(
 
     Example: `cdvm prune train.csv --target label --keep 5% --keep 10% --out kept/`
     """
-    from cdvm.cli.report import check_out, compare, print_report, write_report
+    from cdvm.cli.report import check_out, figures, print_report, write_report
+    from cdvm.cli.run import Request, choose
     from cdvm.cli.source import load_source, parse_keep
-    from cdvm.program import resolve_budget
-    from cdvm.pruner import CDVM
+    from cdvm.learners import make_learner
 
-    started = time.perf_counter()
     budgets = dict(map(parse_keep, keep or ["10%"]))
     check_out(out, force=force)
+    judges = {name: make_learner(name) for name in judge or []}
     source = load_source(
         table,
         target,
@@ -77,22 +92,12 @@ def prune(
         scale=scale,
         seed=seed,
     )
-    for budget in budgets.values():
-        resolve_budget(budget, source.split.n_rows)
-    pruner = CDVM(
-        learner=source.learner,
-        n_models=models,
-        inclusion="auto" if inclusion is None else inclusion,
-        alpha=alpha,
-        kappa="auto" if kappa is None else kappa,
-        tune="grid" if tune else None,
-        store=store,
-        n_jobs=jobs,
-        random_state=seed,
-    ).fit_split(source.split)
-    fitted = time.perf_counter()
-    selections = dict(zip(budgets, pruner.select(budgets.values()), strict=True))
-    report = compare(source, pruner, selections, fit_seconds=fitted - started, seed=seed, jobs=jobs)
+    chosen = choose(
+        source,
+        budgets,
+        Request(method, remove, per_class, models, inclusion, alpha, kappa, tune, store, seed, jobs),
+    )
+    report = figures(source, chosen, judges, seed=seed, jobs=jobs)
     if out is not None:
-        write_report(out, source, selections, report)
+        write_report(out, source, chosen.selections, report)
     print_report(report, out)

@@ -12,11 +12,12 @@ from cdvm.evaluate import compare_with_random
 from cdvm.files import write_whole
 
 if TYPE_CHECKING:
+    from cdvm.cli.run import Chosen
     from cdvm.cli.source import Source
-    from cdvm.pruner import CDVM
+    from cdvm.learners import Learner
     from cdvm.selection import Selection
 
-__all__ = ["check_out", "compare", "print_report", "write_report"]
+__all__ = ["check_out", "figures", "print_report", "write_report"]
 
 _DRAWS = 20
 
@@ -31,21 +32,20 @@ def check_out(out: Path | None, *, force: bool) -> None:
         raise InputError(f"--out {out} is not empty: name another directory, or add --force to write into it")
 
 
-def compare(
-    source: Source,
-    pruner: CDVM,
-    selections: dict[str, Selection],
-    *,
-    fit_seconds: float,
-    seed: int,
-    jobs: int,
+def figures(
+    source: Source, chosen: Chosen, judges: dict[str, Learner], *, seed: int, jobs: int
 ) -> dict[str, Any]:
-    """All figures of a run as plain values."""
+    """All figures of a run as plain values; ``judges`` are other models to try the chosen rows with."""
     from cdvm import __version__
 
     split = source.split
-    sets = [selection.rows for selection in selections.values()]
-    comparisons = compare_with_random(split, pruner.learner_, sets, draws=_DRAWS, seed=seed, n_jobs=jobs)
+    sets = [selection.rows for selection in chosen.selections.values()]
+    own = {source.learner_name: source.learner}
+    compared = {
+        name: compare_with_random(split, learner, sets, draws=_DRAWS, seed=seed, n_jobs=jobs)
+        for name, learner in (own | judges).items()
+    }
+    told = ("share", "method", "seconds", "alpha", "kappa", "objective", "bound", "gap", "score")
     return {
         "version": __version__,
         "source": source.name,
@@ -56,29 +56,22 @@ def compare(
         "held_out": source.held_out,
         "metric": "accuracy" if split.task == "classification" else "R2",
         "learner": source.learner_name,
-        "learner_settings": pruner.learner_.spec(),
+        "learner_settings": source.learner.spec(),
         "standardised": source.scaled,
-        "models": pruner.outcomes_.n_models,
-        "inclusion": pruner.outcomes_.design.inclusion,
-        "degenerate_models": pruner.outcomes_.degenerate,
-        "rows_without_attribution": pruner.attribution_.n_unusable,
         "seed": seed,
         "random_draws": _DRAWS,
-        "fit_seconds": fit_seconds,
+        "method": chosen.method,
+        **chosen.details,
         "budgets": {
             name: {
                 "rows": len(selection),
-                "share": selection.retained,
-                "alpha": selection.alpha,
-                "kappa": selection.kappa,
-                "objective": selection.objective,
-                "bound": selection.bound,
-                "gap": selection.gap,
-                "method": selection.method,
-                "seconds": selection.seconds,
-                **{part: asdict(figures) for part, figures in comparison.items()},
+                **{key: getattr(selection, "retained" if key == "share" else key) for key in told},
+                "judged_by": {
+                    judge: {part: asdict(found) for part, found in lines[number].items()}
+                    for judge, lines in compared.items()
+                },
             }
-            for (name, selection), comparison in zip(selections.items(), comparisons, strict=True)
+            for number, (name, selection) in enumerate(chosen.selections.items())
         },
     }
 
@@ -101,16 +94,27 @@ def write_report(out: Path, source: Source, selections: dict[str, Selection], re
 
 
 def print_report(report: dict[str, Any], out: Path | None) -> None:
-    """The comparison as a table."""
-    from rich import box
+    """A table for every judge, and a few sentences."""
     from rich.console import Console
-    from rich.table import Table as RichTable
 
     console = Console()
+    for judge in next(iter(report["budgets"].values()))["judged_by"]:
+        console.print(_table(report, judge))
+    for sentence in _sentences(report, out):
+        console.print(sentence, highlight=False)
+
+
+def _table(report: dict[str, Any], judge: str) -> Any:
+    """Scores of one judge: trained on the kept rows, on as many random rows, on all."""
+    from rich import box
+    from rich.table import Table as RichTable
+
+    own, lines = judge == report["learner"], list(report["budgets"].values())
     parts = {"validation": "validation", "test": "held-out"}
-    parts = {part: name for part, name in parts.items() if part in next(iter(report["budgets"].values()))}
+    parts = {part: name for part, name in parts.items() if part in lines[0]["judged_by"][judge]}
+    certified = own and lines[0]["gap"] is not None
     grid = RichTable(
-        title=f"{report['source']}: {report['metric']} when trained on the kept rows, as many random, all",
+        title=f"{report['source']}: {report['metric']} of {judge} trained on {report['method']}'s rows",
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
     )
@@ -119,23 +123,20 @@ def print_report(report: dict[str, Any], out: Path | None) -> None:
     for name in parts.values():
         grid.add_column(f"{name}\nkept", justify="right", style="bold")
         grid.add_column("\nrandom", justify="right")
-    for heading in ("gap", "seconds"):
+    for heading in ["gap"] * certified + ["seconds"] * own:
         grid.add_column(heading, justify="right")
-    for line in report["budgets"].values():
+    for line in lines:
         cells = [f"{line['share']:.1%}", str(line["rows"])]
         for part in parts:
-            f = line[part]
+            f = line["judged_by"][judge][part]
             cells += [f"{f['kept']:.3f}", f"{f['random']:.3f}±{f['random_deviation']:.3f}"]
-        grid.add_row(*cells, f"{line['gap']:.2%}", f"{line['seconds']:.2f}")
-    last = next(reversed(report["budgets"].values()))
-    cells = ["all", str(report["candidates"])]
-    for part in parts:
-        cells += [f"{last[part]['everything']:.3f}", ""]
+        cells += [f"{line['gap']:.2%}"] if certified else []
+        cells += [f"{line['seconds']:.2f}"] if own else []
+        grid.add_row(*cells)
     grid.add_section()
-    grid.add_row(*cells)
-    console.print(grid)
-    for sentence in _sentences(report, out):
-        console.print(sentence, highlight=False)
+    everything = [[f"{lines[0]['judged_by'][judge][part]['everything']:.3f}", ""] for part in parts]
+    grid.add_row("all", str(report["candidates"]), *(cell for pair in everything for cell in pair))
+    return grid
 
 
 def _sentences(report: dict[str, Any], out: Path | None) -> list[str]:
@@ -150,12 +151,15 @@ def _sentences(report: dict[str, Any], out: Path | None) -> list[str]:
             f"All {report['rows']} rows were candidates; {report['validation_rows']} validation rows were "
             f"chosen with, {report['test_rows']} test rows reported on."
         )
-    models = (
-        f"{report['models']} {report['learner']} models on random subsets of "
-        f"{report['inclusion']:.1%} took {report['fit_seconds']:.1f} s"
-    )
-    if report["degenerate_models"]:
-        models += f"; {report['degenerate_models']} saw one class or no row and answered with a constant"
+    how = ""
+    if "fit_seconds" in report:
+        how = (
+            f"{report['models']} {report['learner']} models on random subsets of {report['inclusion']:.1%} "
+            f"took {report['fit_seconds']:.1f} s"
+        )
+        if report["degenerate_models"]:
+            how += f"; {report['degenerate_models']} saw one class or no row and answered with a constant"
+        how += "."
     random = f"Random rows: mean ± deviation of {report['random_draws']} draws."
     where = f"Written to {out}: kept rows, selection.csv, summary.json." if out is not None else ""
-    return [s for s in (split, models + ".", random, where) if s]
+    return [s for s in (split, how, random, where) if s]

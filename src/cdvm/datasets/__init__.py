@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
-
 from cdvm.datasets import bundled, images, tabular, text
 from cdvm.datasets.base import Dataset, Info, standardize
 from cdvm.datasets.clusters import PAPER_CLUSTERS, ClusterGame, ClusterLearner, Clusters, make_clusters
-from cdvm.errors import InputError
+from cdvm.errors import unknown_name
 
 __all__ = [
     "PAPER_CLUSTERS",
@@ -53,6 +51,4 @@ def load_dataset(name: str) -> Dataset:
 
 def _check(name: str) -> None:
     if name not in _RECIPES:
-        near = difflib.get_close_matches(str(name).lower(), _RECIPES, n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        raise InputError(f"dataset={name!r} is unknown: {hint}choose from {', '.join(_RECIPES)}")
+        raise unknown_name("dataset", name, _RECIPES)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from importlib import import_module
 from typing import Any
 
-from cdvm.errors import InputError, InputWarning
+from cdvm.errors import InputError, InputWarning, unknown_name
 from cdvm.learners.base import Learner, Trainer
 from cdvm.learners.sklearn import SklearnLearner
 
@@ -76,8 +75,8 @@ def learner_names() -> list[str]:
 def make_learner(learner: Any) -> Learner:
     """A learner from a name, a scikit-learn estimator or a learner.
 
-    An estimator that has a fast counterpart with the same answers becomes that; any other is fitted model by
-    model.
+    A name is one of :func:`learner_names` or that of a scikit-learn class. An estimator that has a fast
+    counterpart with the same answers becomes that; any other is fitted model by model.
 
     >>> from sklearn.linear_model import LogisticRegression
     >>> make_learner(LogisticRegression(C=0.1)).name
@@ -89,9 +88,7 @@ def make_learner(learner: Any) -> Learner:
         return learner
     if isinstance(learner, str):
         if learner not in _NAMED:
-            near = difflib.get_close_matches(learner, _NAMED, n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
-            raise InputError(f"learner={learner!r} is unknown: {hint}choose from {', '.join(_NAMED)}")
+            return SklearnLearner(_by_class_name(learner))
         module, name, options = _NAMED[learner]
         return make_learner(getattr(import_module(module), name)(**options))
     if isinstance(learner, type):
@@ -103,6 +100,20 @@ def make_learner(learner: Any) -> Learner:
     if type(learner).__name__ == "Pipeline" and _is_sklearn(learner):
         return _from_pipeline(learner)
     return _fast(learner) or SklearnLearner(learner)
+
+
+def _by_class_name(name: str) -> Any:
+    """A scikit-learn classifier or regressor by the name of its class, with its default parameters."""
+    if name.isidentifier() and name[0].isupper():
+        from sklearn.utils import all_estimators
+
+        found = dict(all_estimators(type_filter=["classifier", "regressor"])).get(name)
+        if found is not None:
+            try:
+                return found()
+            except TypeError as error:
+                raise InputError(f"learner={name!r} needs arguments: pass an estimator in Python") from error
+    raise unknown_name("learner", name, _NAMED)
 
 
 def _is_sklearn(estimator: Any) -> bool:

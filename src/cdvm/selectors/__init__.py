@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable
 from typing import Any
 
-from cdvm.errors import InputError
+from cdvm.errors import InputError, unknown_name
 from cdvm.selectors.base import Positions
 from cdvm.selectors.facility_location import facility_location
 from cdvm.selectors.herding import herding
@@ -25,6 +24,7 @@ __all__ = [
     "k_center",
     "select_rows",
     "selector_names",
+    "selector_options",
     "stratified",
 ]
 
@@ -40,6 +40,17 @@ _NAMED: dict[str, Callable[..., Positions]] = {
 def selector_names() -> list[str]:
     """Names :func:`select_rows` knows."""
     return list(_NAMED)
+
+
+def selector_options(method: str) -> list[str]:
+    """Keyword arguments that a selector understands.
+
+    >>> selector_options("herding")
+    ['per_class', 'random_state']
+    """
+    if method not in _NAMED:
+        raise unknown_name("method", method, _NAMED)
+    return [name for name in inspect.signature(_NAMED[method]).parameters if name not in ("split", "budget")]
 
 
 def select_rows(split: Split, method: str, budget: float, **options: Any) -> Positions:
@@ -61,11 +72,7 @@ def select_rows(split: Split, method: str, budget: float, **options: Any) -> Pos
     >>> select_rows(split, "k_center", 2, per_class=False)
     array([0, 2])
     """
-    if method not in _NAMED:
-        near = difflib.get_close_matches(str(method), _NAMED, n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        raise InputError(f"method={method!r} is unknown: {hint}choose from {', '.join(_NAMED)}")
-    known = [name for name in inspect.signature(_NAMED[method]).parameters if name not in ("split", "budget")]
+    known = selector_options(method)
     wrong = [name for name in options if name not in known]
     if wrong:
         raise InputError(f"{method} has no option {wrong[0]!r}: it has {', '.join(known)}")

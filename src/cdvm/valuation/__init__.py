@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import time
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from cdvm.errors import InputError
+from cdvm.errors import InputError, unknown_name
 from cdvm.valuation.banzhaf import banzhaf_from_outcomes
 from cdvm.valuation.base import Game, LearnerLike, Rows, Utility, Values, utilities
 from cdvm.valuation.noise import NoiseReport, detection_report, flip_labels, flip_split, suspects
@@ -63,9 +62,7 @@ def valuation_method(name: str) -> Callable[..., Values]:
     'cdvm.valuation.shapley'
     """
     if name not in _MODULES:
-        near = difflib.get_close_matches(name, _MODULES, n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        raise InputError(f"method={name!r} is unknown: {hint}choose from {', '.join(_MODULES)}")
+        raise unknown_name("method", name, _MODULES)
     function: Callable[..., Values] = getattr(import_module(f"cdvm.valuation.{_MODULES[name]}"), name)
     return function
 
