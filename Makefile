@@ -1,5 +1,6 @@
 # make demo   prune a bundled data set and show the result
 # make test   run the whole test suite
+# make bench  measure learners and solvers against their peers
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -19,8 +20,9 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-bench: $(VENV)/.dev
+bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.learners
+	$(BIN)/python -m benchmarks.solvers
 
 clean:
 	rm -rf $(VENV) build dist
@@ -38,3 +40,7 @@ $(VENV)/.core: pyproject.toml | $(VENV)/.python
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/.python
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
 	@touch $@ $(VENV)/.core
+
+$(VENV)/.bench: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,bench]'
+	@touch $@
