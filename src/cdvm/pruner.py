@@ -23,7 +23,7 @@ from cdvm.parallel import stream
 from cdvm.program import Program, resolve_budget
 from cdvm.rounding import loss_of, swap_search, top_rows
 from cdvm.selection import Selection, take_rows
-from cdvm.solvers import Method, Solution, solve_path
+from cdvm.solvers import DENSE_ENTRIES, Method, Solution, solve_path
 from cdvm.split import Split
 from cdvm.subsets import Design, DesignKind
 
@@ -33,7 +33,6 @@ GRID_ALPHAS = (0.0, 0.3, 0.6, 1.0)
 GRID_KAPPAS = (0.2, 0.5, 0.8, 1.2, 1.6)
 
 _TUNING_TRAININGS = 5
-_DENSE_ENTRIES = 1 << 26  # up to half a gigabyte, T is cheaper as an array than as an operator
 
 
 class _Solved(NamedTuple):
@@ -260,7 +259,7 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         base = self._base
         if base is None:
             n, m = self.attribution_.shape
-            small = n * m <= _DENSE_ENTRIES
+            small = n * m <= DENSE_ENTRIES
             attribution = MatrixAttribution(self.attribution_.dense()) if small else self.attribution_
             base = self._base = Program(attribution, budget=1, kappa=0.0)
             _ = base.gains  # computed once here, handed on by replace()
