@@ -186,16 +186,26 @@ class TorchTrainer(Trainer):
     def __init__(self, split: Split, X: Features, learner: TorchLearner) -> None:
         super().__init__(split, X)
         self.learner = learner
-        torch = _torch()
-        self._rows = self._tensor(split.X)
-        self._judged = self._tensor(X)
-        kind = torch.int64 if split.task == "classification" else self._rows.dtype
-        self._targets = torch.as_tensor(np.ascontiguousarray(split.y), dtype=kind, device=self._rows.device)
+        self._rows = self.tensor(split.X)
+        self._judged = self.tensor(X)
+        self._targets = self.targets(split.y)
         self._per_row, self.note = self._probe()
         self.stacked = self.note is None
         self.prefer: Prefer = "threads" if self.stacked else "processes"  # type: ignore[misc]
         if self.note is not None:
             _log.info("models are trained one by one: %s", self.note)
+
+    def trained(self, subsets: Subsets) -> nn.Module:
+        """The module trained on the first of ``subsets``, ready to answer."""
+        return self._single_model(self._initial(subsets), subsets, 0)
+
+    def _initial(self, subsets: Subsets) -> nn.Module:
+        seed = self.learner.init_seed
+        return self.learner.make(subsets.seed if seed is None else seed)
+
+    def rows_at_once(self, copies: int = 1) -> int:
+        """Rows that may go through ``copies`` of the module together."""
+        return int(max(1, _CHUNK_BYTES // (self._rows.element_size() * self._per_row * copies)))
 
     def _labels(self, subsets: Subsets) -> NDArray[Any]:
         if self.split.task == "regression":
@@ -209,8 +219,7 @@ class TorchTrainer(Trainer):
 
     def _outputs(self, subsets: Subsets) -> NDArray[Any]:
         """Outputs on the rows to answer for, shape (n_models, n_rows, n_outputs)."""
-        seed = self.learner.init_seed
-        module = self.learner.make(subsets.seed if seed is None else seed)
+        module = self._initial(subsets)
         width = self.split.n_classes or 1
         answer = np.empty((len(subsets), len(self._judged), width), dtype=self.learner.dtype)
         run = self._stacked_models if self.stacked else self._single_models
@@ -278,7 +287,7 @@ class TorchTrainer(Trainer):
 
         def loss(weights: dict[str, Tensor], rows: Tensor, targets: Tensor, share: Tensor) -> Tensor:
             outputs = torch.func.functional_call(module, (weights, buffers), (rows,))
-            return (self._losses(outputs, targets) * share).sum()
+            return (self.losses(outputs, targets) * share).sum()
 
         return loss
 
@@ -291,7 +300,7 @@ class TorchTrainer(Trainer):
             return torch.func.functional_call(quiet, (one, buffers), (rows,))
 
         n_models = len(next(iter(weights.values())))
-        at_once = max(1, _CHUNK_BYTES // (self._judged.element_size() * self._per_row * n_models))
+        at_once = self.rows_at_once(n_models)
         with torch.no_grad():
             parts = [
                 torch.func.vmap(outputs, in_dims=(0, None))(weights, rows)
@@ -304,16 +313,18 @@ class TorchTrainer(Trainer):
         self, module: nn.Module, subsets: Subsets
     ) -> Iterator[tuple[NDArray[np.int64], Tensor]]:
         torch = _torch()
-        at_once = max(1, _CHUNK_BYTES // (self._judged.element_size() * self._per_row))
         for k in range(len(subsets)):
-            word = draw_words(subsets.seed, Stream.ESTIMATOR, int(subsets.models[k]), 1, 1)[0, 0]
-            with _RANDOM, torch.random.fork_rng():
-                torch.manual_seed(int(word >> np.uint64(1)))
-                model = self._train_one(copy.deepcopy(module), self._order(subsets, k))
+            model = self._single_model(module, subsets, k)
             with torch.no_grad():
-                model.eval()
-                parts = [model(rows) for rows in torch.split(self._judged, at_once)]
+                parts = [model(rows) for rows in torch.split(self._judged, self.rows_at_once())]
             yield np.array([k]), torch.cat(parts)
+
+    def _single_model(self, module: nn.Module, subsets: Subsets, k: int) -> nn.Module:
+        torch = _torch()
+        word = draw_words(subsets.seed, Stream.ESTIMATOR, int(subsets.models[k]), 1, 1)[0, 0]
+        with _RANDOM, torch.random.fork_rng():
+            torch.manual_seed(int(word >> np.uint64(1)))
+            return self._train_one(copy.deepcopy(module), self._order(subsets, k)).eval()
 
     def _train_one(self, model: nn.Module, orders: NDArray[np.int32]) -> nn.Module:
         torch = _torch()
@@ -321,11 +332,12 @@ class TorchTrainer(Trainer):
         for order in torch.as_tensor(orders.astype(np.int64), device=self._rows.device):
             for rows in torch.split(order, self.learner.batch_size):
                 optimizer.zero_grad()
-                self._losses(model(self._rows[rows]), self._targets[rows]).mean().backward()
+                self.losses(model(self._rows[rows]), self._targets[rows]).mean().backward()
                 optimizer.step()
         return model
 
-    def _losses(self, outputs: Tensor, targets: Tensor) -> Tensor:
+    def losses(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Loss of each row."""
         if self.split.task == "regression":
             outputs = outputs.reshape(targets.shape)
         if self.learner.loss is not None:
@@ -335,7 +347,14 @@ class TorchTrainer(Trainer):
         losses: Tensor = kind(outputs, targets, reduction="none")
         return losses
 
-    def _tensor(self, X: Features) -> Tensor:
+    def targets(self, y: NDArray[Any]) -> Tensor:
+        """Class codes or targets as the loss wants them."""
+        torch, learner = _torch(), self.learner
+        kind = torch.int64 if self.split.task == "classification" else getattr(torch, learner.dtype)
+        return torch.as_tensor(np.ascontiguousarray(y), dtype=kind, device=learner.place())  # type: ignore[no-any-return]
+
+    def tensor(self, X: Features) -> Tensor:
+        """Features as the module wants them."""
         torch, learner = _torch(), self.learner
         X = X.toarray() if sparse.issparse(X) else np.asarray(X)
         rows = torch.as_tensor(
