@@ -7,7 +7,36 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Jobs", "Keep", "Seed", "Store"]
+__all__ = [
+    "DatasetName",
+    "Ignore",
+    "Jobs",
+    "Keep",
+    "LearnerName",
+    "Scale",
+    "Seed",
+    "Store",
+    "TableFile",
+    "Target",
+    "Validation",
+]
+
+TableFile = Annotated[Path | None, typer.Argument(help="CSV, Parquet or Feather file.", show_default=False)]
+Target = Annotated[str, typer.Option(help="Column of the label.")]
+DatasetName = Annotated[
+    str, typer.Option(help="A data set by name instead of TABLE, e.g. digits; cdvm datasets lists them.")
+]
+Validation = Annotated[
+    Path | None, typer.Option(help="Table of rows to choose with: models are scored on them.")
+]
+Ignore = Annotated[
+    list[str] | None, typer.Option(help="Column that is no feature (an id, say); it is still written.")
+]
+LearnerName = Annotated[str, typer.Option(help="Model the rows are for.", show_default="logistic")]
+Scale = Annotated[
+    bool | None,
+    typer.Option("--scale/--no-scale", help="Standardise features for the models.", show_default="scale"),
+]
 
 Keep = Annotated[
     list[str] | None,

@@ -7,26 +7,32 @@ from typing import Annotated
 
 import typer
 
-from cdvm.cli.options import Jobs, Keep, Seed, Store
+from cdvm.cli.options import (
+    DatasetName,
+    Ignore,
+    Jobs,
+    Keep,
+    LearnerName,
+    Scale,
+    Seed,
+    Store,
+    TableFile,
+    Target,
+    Validation,
+)
 
 __all__ = ["prune"]
 
 
 def prune(
-    table: Annotated[
-        Path | None, typer.Argument(help="CSV, Parquet or Feather file.", show_default=False)
-    ] = None,
-    target: Annotated[str, typer.Option(help="Column of the label.")] = "target",
-    dataset: Annotated[
-        str, typer.Option(help="Instead of TABLE: a data set by name; `cdvm datasets` lists them.")
-    ] = "",
+    table: TableFile = None,
+    target: Target = "target",
+    dataset: DatasetName = "",
     keep: Keep = None,
-    validation: Annotated[Path | None, typer.Option(help="Table of rows to choose with.")] = None,
+    validation: Validation = None,
     test: Annotated[Path | None, typer.Option(help="Table of rows to report on.")] = None,
-    ignore: Annotated[
-        list[str] | None, typer.Option(help="Column that is no feature (an id, say); it is still written.")
-    ] = None,
-    learner: Annotated[str, typer.Option(help="Model the kept rows are for.", show_default="logistic")] = "",
+    ignore: Ignore = None,
+    learner: LearnerName = "",
     method: Annotated[
         str, typer.Option(help="cdvm, or what it is compared with: banzhaf, out_of_bag, k_center, …")
     ] = "cdvm",
@@ -54,10 +60,7 @@ def prune(
     tune: Annotated[
         bool, typer.Option("--tune", help="Choose alpha and kappa from a grid, on the validation rows.")
     ] = False,
-    scale: Annotated[
-        bool | None,
-        typer.Option("--scale/--no-scale", help="Standardise features for the models.", show_default="scale"),
-    ] = None,
+    scale: Scale = None,
     out: Annotated[Path | None, typer.Option(help="Directory for the kept rows and the report.")] = None,
     store: Store = None,
     force: Annotated[

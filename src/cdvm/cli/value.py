@@ -7,19 +7,26 @@ from typing import Annotated, Any
 
 import typer
 
-from cdvm.cli.options import Jobs, Seed, Store
+from cdvm.cli.options import (
+    DatasetName,
+    Ignore,
+    Jobs,
+    LearnerName,
+    Scale,
+    Seed,
+    Store,
+    TableFile,
+    Target,
+    Validation,
+)
 
 __all__ = ["value"]
 
 
 def value(
-    table: Annotated[
-        Path | None, typer.Argument(help="CSV, Parquet or Feather file.", show_default=False)
-    ] = None,
-    target: Annotated[str, typer.Option(help="Column of the label.")] = "target",
-    dataset: Annotated[
-        str, typer.Option(help="Instead of TABLE: digits, breast_cancer, wine or clusters.")
-    ] = "",
+    table: TableFile = None,
+    target: Target = "target",
+    dataset: DatasetName = "",
     method: Annotated[
         str,
         typer.Option(
@@ -27,11 +34,9 @@ def value(
             "knn_shapley or influence; with --flip also all."
         ),
     ] = "banzhaf",
-    validation: Annotated[Path | None, typer.Option(help="Table of rows to score models on.")] = None,
-    ignore: Annotated[
-        list[str] | None, typer.Option(help="Column that is no feature (an id, say); it is still written.")
-    ] = None,
-    learner: Annotated[str, typer.Option(help="Model the rows are for.", show_default="logistic")] = "",
+    validation: Validation = None,
+    ignore: Ignore = None,
+    learner: LearnerName = "",
     models: Annotated[
         int | None, typer.Option(help="Models to train, at most.", show_default="the method's")
     ] = None,
@@ -60,10 +65,7 @@ def value(
         Path | None, typer.Option(help="File (.csv, .parquet, .feather) for rows and values.")
     ] = None,
     store: Store = None,
-    scale: Annotated[
-        bool | None,
-        typer.Option("--scale/--no-scale", help="Standardise features for the models.", show_default="scale"),
-    ] = None,
+    scale: Scale = None,
     seed: Seed = 0,
     jobs: Jobs = -1,
 ) -> None:
