@@ -1,11 +1,13 @@
 # make demo   prune a bundled data set and show the result
 # make test   run the whole test suite
+# make bench-valuation   data values against pyDVL, which gets an environment of its own
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PEER := .venv-peer
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench bench-valuation clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.core
@@ -22,8 +24,11 @@ lint: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.learners
 
+bench-valuation: $(VENV)/.dev $(PEER)/.installed
+	$(BIN)/python -m benchmarks.valuation
+
 clean:
-	rm -rf $(VENV) build dist
+	rm -rf $(VENV) $(PEER) build dist
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -38,3 +43,9 @@ $(VENV)/.core: pyproject.toml | $(VENV)/.python
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/.python
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
 	@touch $@ $(VENV)/.core
+
+# pyDVL needs NumPy 1
+$(PEER)/.installed: benchmarks/peer-requirements.txt
+	$(PYTHON) -m venv $(PEER)
+	$(PEER)/bin/python -m pip install --quiet -r $<
+	@touch $@
