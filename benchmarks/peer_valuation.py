@@ -1,7 +1,7 @@
 """pyDVL's side of the valuation benchmark, run by the Python of the peer's environment.
 
-``python peer_valuation.py METHOD COUNT JOBS DATA ANSWER`` reads a split from DATA and writes values, seconds
-and utility evaluations to ANSWER. COUNT is of models, or of orders for Shapley.
+``python peer_valuation.py METHOD COUNT JOBS DATA ANSWER`` reads a split from DATA and writes values and
+seconds to ANSWER. COUNT is of models, or of orders for Shapley.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from itertools import islice
 
 import numpy as np
 from joblib import Parallel, delayed, parallel_config
@@ -19,6 +19,7 @@ from pydvl.valuation import (
     MaxChecks,
     ModelUtility,
     MSRBanzhafValuation,
+    MSRSampler,
     PermutationSampler,
     ShapleyValuation,
     SupervisedScorer,
@@ -56,17 +57,32 @@ class Peer:
         scorer = SupervisedScorer(accuracy, self.judges, default=self.empty, range=(0.0, 1.0))
         return ModelUtility(self.model, scorer, catch_errors=False)
 
-    def banzhaf(self, count: int) -> tuple[Valuation, int]:
-        return MSRBanzhafValuation(self.utility(), MaxChecks(count), seed=1).fit(self.train), count
+    def banzhaf(self, count: int) -> np.ndarray:
+        # MaxSamples would count sets that were drawn but not evaluated yet
+        return self.values(MSRBanzhafValuation(self.utility(), MaxChecks(count), seed=1))
 
-    def shapley(self, count: int) -> tuple[Valuation, int]:
+    def banzhaf_utility(self, count: int) -> np.ndarray:
+        """The same sets and utilities without pyDVL's bookkeeping, which touches all rows for every row."""
+        utility = self.utility().with_dataset(self.train)
+        draws = list(islice(MSRSampler(seed=1).generate(self.train.indices), count))
+        worth = np.array(Parallel()(delayed(utility)(draw) for draw in draws))
+        inside = np.zeros((count, len(self.train)))
+        for row, draw in zip(inside, draws, strict=True):
+            row[draw.subset] = 1
+        return worth @ inside / inside.sum(axis=0) - worth @ (1 - inside) / (1 - inside).sum(axis=0)
+
+    def shapley(self, count: int) -> np.ndarray:
         sampler = PermutationSampler(seed=1)
-        valuation = ShapleyValuation(self.utility(), sampler, MaxChecks(count))
-        return valuation.fit(self.train), count * len(self.train)
+        return self.values(ShapleyValuation(self.utility(), sampler, MaxChecks(count)))
 
-    def out_of_bag(self, count: int) -> tuple[Valuation, int]:
+    def out_of_bag(self, count: int) -> np.ndarray:
         bags = BaggingClassifier(self.model, n_estimators=count, random_state=1, n_jobs=self.jobs)
-        return DataOOBValuation(bags.fit(*self.train.data())).fit(self.train), count
+        return self.values(DataOOBValuation(bags.fit(*self.train.data())))
+
+    def values(self, valuation: Valuation) -> np.ndarray:
+        result = valuation.fit(self.train).result
+        result.sort(key="index")
+        return result.values
 
 
 def start_workers(jobs: int) -> None:
@@ -79,19 +95,12 @@ def main() -> None:
     method, count, jobs, data, answer = sys.argv[1:]
     with np.load(data) as stored:
         peer = Peer(dict(stored), int(jobs))
-    methods: dict[str, Callable[[int], tuple[Valuation, int]]] = {
-        "banzhaf": peer.banzhaf,
-        "shapley": peer.shapley,
-        "out_of_bag": peer.out_of_bag,
-    }
     with parallel_config(backend="loky", n_jobs=int(jobs), inner_max_num_threads=1):
         start_workers(int(jobs))
         started = time.perf_counter()
-        valuation, evaluations = methods[method](int(count))
+        values = getattr(peer, method)(int(count))
         seconds = time.perf_counter() - started
-    result = valuation.result
-    result.sort(key="index")
-    np.savez(answer, values=result.values, seconds=seconds, evaluations=evaluations)
+    np.savez(answer, values=values, seconds=seconds)
 
 
 if __name__ == "__main__":
