@@ -1,12 +1,14 @@
 # make demo   prune a bundled data set and show the result
 # make test   run the whole test suite
 # make bench  measure learners and solvers against their peers
+# make bench-valuation  measure data values against pyDVL, which gets an environment of its own
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PEER := .venv-peer
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench bench-valuation clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.core
@@ -24,8 +26,11 @@ bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.learners
 	$(BIN)/python -m benchmarks.solvers
 
+bench-valuation: $(VENV)/.dev $(PEER)/.installed
+	$(BIN)/python -m benchmarks.valuation
+
 clean:
-	rm -rf $(VENV) build dist
+	rm -rf $(VENV) $(PEER) build dist
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -43,4 +48,9 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/.python
 
 $(VENV)/.bench: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,bench]'
+
+# pyDVL needs NumPy 1
+$(PEER)/.installed: benchmarks/peer-requirements.txt
+	$(PYTHON) -m venv $(PEER)
+	$(PEER)/bin/python -m pip install --quiet -r $<
 	@touch $@

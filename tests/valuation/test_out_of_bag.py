@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from valuation_games import PAPER, blobs, with_one_and_two_jobs
@@ -9,8 +11,7 @@ from cdvm.outcomes import record_outcomes
 from cdvm.split import Split
 from cdvm.subsets import Design
 from cdvm.valuation import RankStability, StandardError, flip_split, record_bootstrap
-from cdvm.valuation.out_of_bag import memorization, out_of_bag
-from cdvm.valuation.runs import halves
+from cdvm.valuation.out_of_bag import _estimate_oob, memorization, out_of_bag
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +55,10 @@ def test_one_store_serves_both(noisy, tmp_path, outcomes):
     assert np.array_equal(high.values, memorization(noisy, outcomes=outcomes).values)
 
 
-def test_halves_share_no_model(outcomes):
-    even, odd = halves(outcomes)
-    assert not np.intersect1d(even.models, odd.models).size
-    assert np.array_equal(even.merge(odd).values(), outcomes.values())
+def test_halves_are_the_values_of_even_and_of_odd_models(noisy, outcomes):
+    for k, half in enumerate(_estimate_oob(outcomes).halves):
+        part = replace(outcomes, models=outcomes.models[k::2], data=outcomes.data[k::2])
+        assert np.array_equal(half, out_of_bag(noisy, outcomes=part).values)
 
 
 def test_values_do_not_depend_on_jobs(noisy):

@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from cdvm.errors import InputError
 from cdvm.outcomes import Outcome, Outcomes
 from cdvm.split import Split
 from cdvm.subsets import Design
 from cdvm.valuation.base import LearnerLike, Values
-from cdvm.valuation.runs import halves, record
+from cdvm.valuation.runs import record
 from cdvm.valuation.stopping import Estimate, StoppingRule
 
 __all__ = ["memorization", "out_of_bag", "record_bootstrap"]
@@ -169,10 +170,10 @@ def _values(
     )
 
 
-def _moments(outcomes: Outcomes) -> tuple[tuple[Vector, Vector, Vector], tuple[Vector, Vector, Vector]]:
+def _moments(
+    members: sparse.csr_array, answers: NDArray[Any]
+) -> tuple[tuple[Vector, Vector, Vector], tuple[Vector, Vector, Vector]]:
     """Count, mean and squared standard error of each row's own outcomes, by models with and without it."""
-    members = outcomes.design.take(outcomes.models).members
-    answers = outcomes.values()
     n = members.shape[1]
     model = np.repeat(np.arange(len(answers)), np.diff(members.indptr))
     own = answers[model, members.indices].astype(np.float64)
@@ -198,13 +199,13 @@ def _mean_and_error(count: Vector, sums: Vector, squares: Vector) -> tuple[Vecto
     return count, mean, np.where(count > 1, variance, np.nan)
 
 
-def _oob(outcomes: Outcomes) -> tuple[Vector, Vector, Vector]:
-    count, mean, variance = _moments(outcomes)[1]
+def _oob(members: sparse.csr_array, answers: NDArray[Any]) -> tuple[Vector, Vector, Vector]:
+    count, mean, variance = _moments(members, answers)[1]
     return mean, np.sqrt(variance), count
 
 
-def _memorization(outcomes: Outcomes) -> tuple[Vector, Vector, Vector]:
-    (inside, mean_in, var_in), (outside, mean_out, var_out) = _moments(outcomes)
+def _memorization(members: sparse.csr_array, answers: NDArray[Any]) -> tuple[Vector, Vector, Vector]:
+    (inside, mean_in, var_in), (outside, mean_out, var_out) = _moments(members, answers)
     return mean_in - mean_out, np.sqrt(var_in + var_out), np.minimum(inside, outside)
 
 
@@ -217,6 +218,8 @@ def _estimate_memorization(outcomes: Outcomes) -> Estimate:
 
 
 def _estimate(outcomes: Outcomes, kind: Any) -> Estimate:
-    values, error, counts = kind(outcomes)
-    first, second = (kind(part)[0] for part in halves(outcomes))
+    members = outcomes.design.take(outcomes.models).members
+    answers = outcomes.values()
+    values, error, counts = kind(members, answers)
+    first, second = (kind(members[k::2], answers[k::2])[0] for k in (0, 1))
     return Estimate(values, error, counts.astype(np.int64), (first, second))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from math import ceil, log
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from cdvm.subsets import Design
 from cdvm.valuation.base import LearnerLike
 from cdvm.valuation.stopping import Estimate, StoppingRule, at_most, in_rounds
 
-__all__ = ["ROUND", "check_models", "halves", "models_needed", "record"]
+__all__ = ["ROUND", "check_models", "models_needed", "record"]
 
 ROUND = 100  # models between two looks at a stopping rule
 _DOUBT = 0.01  # probability that a row is in all or none of the sets, when as many models as needed are drawn
@@ -60,15 +59,6 @@ def record(
     plan = at_most(n_models, ROUND)
     _, converged = in_rounds(sample, look, plan, stop=stop, what="models", progress=progress)
     return so_far[0], converged
-
-
-def halves(outcomes: Outcomes) -> tuple[Outcomes, Outcomes]:
-    """The models with even and with odd places, as two runs."""
-    return _part(outcomes, slice(0, None, 2)), _part(outcomes, slice(1, None, 2))
-
-
-def _part(outcomes: Outcomes, which: slice) -> Outcomes:
-    return replace(outcomes, models=outcomes.models[which], data=outcomes.data[which])
 
 
 def check_models(design: Design, n_models: int) -> None:
