@@ -48,6 +48,7 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/.python
 
 $(VENV)/.bench: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,bench]'
+	@touch $@
 
 # pyDVL needs NumPy 1
 $(PEER)/.installed: benchmarks/peer-requirements.txt

@@ -18,10 +18,11 @@ precision, which takes half the time and serves as long as the system is well co
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import get_blas_funcs, get_lapack_funcs
+from scipy.linalg import get_lapack_funcs
 
 __all__ = ["JudgeSystem", "NewtonSystem", "RowSystem", "newton_system"]
 
@@ -46,8 +47,8 @@ class NewtonSystem(ABC):
         self, matrix: Matrix, rough: Rough, d: Vector, e: Vector, norms: Vector, accuracy: float
     ) -> None:
         self.matrix, self.rough, self.d, self.e, self.accuracy = matrix, rough, d, e, accuracy
-        self._syrk = get_blas_funcs("syrk", (rough,))
-        self._potrf, self._potrs = get_lapack_funcs(("potrf", "potrs"), (rough,))
+        # products and factors go through NumPy: it lets other threads run meanwhile, SciPy's routines do not
+        self._potrs = get_lapack_funcs("potrs", (rough,))
         self.steps = self.solves = 0
         self._prepare(norms)
 
@@ -67,14 +68,13 @@ class NewtonSystem(ABC):
         plain = kernel[where] + diagonal
         for nudge in (50, 5e4, 5e7) if kernel.dtype == np.float64 else (2,):
             kernel[where] = plain + nudge * np.finfo(kernel.dtype).eps * plain.max()
-            factor, failed = self._potrf(kernel, lower=1, clean=0)
-            if not failed:
-                self.factor = factor
+            with suppress(np.linalg.LinAlgError):
+                self.factor = np.linalg.cholesky(kernel)
                 return
         raise FloatingPointError("the step system is not positive definite")
 
     def _precondition(self, x: Vector) -> Vector:
-        solved = self._potrs(self.factor, x.astype(self.factor.dtype, copy=False), lower=1)[0]
+        solved = self._potrs(self.factor.T, x.astype(self.factor.dtype, copy=False), lower=0)[0]
         return np.asarray(solved, dtype=np.float64)
 
     def _reduced_solve(self, rhs: Vector) -> Vector:
@@ -107,14 +107,14 @@ class JudgeSystem(NewtonSystem):
         self.total = float(self.d.sum())
         self.mean = (self.d @ self.matrix) / self.total
         keep = self._counting(self.d * norms)
-        kernel = np.zeros((len(self.e), len(self.e)), self.rough.dtype, order="F")
+        kernel = np.zeros((len(self.e), len(self.e)), self.rough.dtype)
         mean, root = self.mean.astype(kernel.dtype), np.sqrt(self.d).astype(kernel.dtype)
         for start in range(0, len(keep), _CHUNK):
             rows = keep[start : start + _CHUNK]
             scaled = self.rough[rows]
             scaled -= mean
             scaled *= root[rows, None]
-            kernel = self._syrk(1.0, scaled.T, beta=1.0, c=kernel, lower=1, overwrite_c=1)
+            kernel += scaled.T @ scaled
         self._factorise(kernel, self.e)
 
     def _multiply(self, x: Vector) -> Vector:
@@ -137,12 +137,12 @@ class RowSystem(NewtonSystem):
     def _prepare(self, norms: Vector) -> None:
         inverse = 1.0 / self.e
         keep = self._counting(inverse * norms)
-        kernel = np.zeros((len(self.d), len(self.d)), self.rough.dtype, order="F")
+        kernel = np.zeros((len(self.d), len(self.d)), self.rough.dtype)
         root = np.sqrt(inverse).astype(kernel.dtype)
         for start in range(0, len(keep), _CHUNK):
             judges = keep[start : start + _CHUNK]
-            scaled = np.asfortranarray(self.rough[:, judges] * root[judges])
-            kernel = self._syrk(1.0, scaled, beta=1.0, c=kernel, lower=1, overwrite_c=1)
+            scaled = self.rough[:, judges] * root[judges]
+            kernel += scaled @ scaled.T
         self.rho = float(np.trace(kernel)) / len(self.d) or 1.0
         kernel += self.rho
         self._factorise(kernel, 1.0 / self.d)
