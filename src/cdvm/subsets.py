@@ -198,6 +198,11 @@ class Design:
 def _members(
     model: NDArray[np.int64], row: NDArray[np.int64], n_models: int, n_rows: int
 ) -> sparse.csr_array:
+    if n_models * n_rows <= 16 * len(
+        row
+    ):  # counting every place is then faster than sorting those that occur
+        counts = np.bincount(model * n_rows + row, minlength=n_models * n_rows).reshape(n_models, n_rows)
+        return sparse.csr_array(counts.astype(np.int32))
     ones = np.ones(len(row), dtype=np.int32)
     place = (model.astype(np.int32), row.astype(np.int32))
     members = sparse.coo_array((ones, place), shape=(n_models, n_rows)).tocsr()

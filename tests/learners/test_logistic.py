@@ -7,14 +7,16 @@ import numpy as np
 import pytest
 from cases import N_TRAIN, draw, peer_labels, peer_scores, score_gap, split_of
 from scipy import sparse
+from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
 
 from cdvm.errors import InputError
 from cdvm.learners import linear, softmax
 from cdvm.learners.logistic import LogisticLearner
 from cdvm.parallel import stream
 from cdvm.split import Split
-from cdvm.subsets import Subsets
+from cdvm.subsets import Design, Subsets
 
 
 def optimum(C=1.0, **parameters):
@@ -204,3 +206,23 @@ def test_targets_are_refused():
     split = split_of("regression", "regression")
     with pytest.raises(InputError, match="ridge_regression"):
         LogisticLearner().bind(split, split.X_val)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("kind", ["bernoulli", "bootstrap", "fixed"])
+def test_models_on_large_parts_of_two_classes_reach_the_same_optimum(kind, fit_intercept):
+    """These are fitted on the whole table, with rows left out at weight 0."""
+    X, y = load_breast_cancer(return_X_y=True)
+    split = Split.from_arrays(StandardScaler().fit_transform(X), y, random_state=0)
+    subsets = Design(split.n_rows, 0.6 if kind != "bootstrap" else 1.0, kind, seed=2).take(range(40))
+    trainer = LogisticLearner(C=0.5, fit_intercept=fit_intercept).bind(split, split.X_val)
+    assert trainer._shares_table(split.n_rows)
+    scores = trainer.scores(subsets)
+    model = optimum(C=0.5, fit_intercept=fit_intercept)
+    for k in range(len(subsets)):
+        rows = subsets.rows(k)
+        exact = model.fit(split.X[rows], split.y[rows]).decision_function(split.X_val)
+        assert np.abs(scores[k, :, 1] - exact).max() < 0.01 * np.abs(exact).max()
+    labels = trainer.predict(subsets)
+    apart = np.concatenate([trainer.predict(subsets[k : k + 3]) for k in range(0, 40, 3)])
+    assert (labels == apart).all()

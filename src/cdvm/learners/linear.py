@@ -51,17 +51,23 @@ class Batch:
     def width(self) -> int:
         return int(self.rows.shape[1])
 
+    def __getitem__(self, which: NDArray[np.bool_]) -> Batch:
+        return Batch(self.models[which], self.rows[which], self.counts[which])
 
-def batches(subsets: Subsets, bytes_of: Callable[[int], int], *, step: int = 8) -> Iterator[Batch]:
+
+def batches(
+    subsets: Subsets, bytes_of: Callable[[int], int], *, step: int = 8, whole: float = np.inf
+) -> Iterator[Batch]:
     """Subsets by padded size, as many at once as the memory limit allows.
 
     ``bytes_of(width)`` is what one model of that padded size needs. Widths are multiples of ``step`` less one
-    (which an intercept fills): large steps make large batches, small steps little padding. The width of a
-    set depends on its own size alone, so a model's arithmetic does not depend on its neighbours.
+    (which an intercept fills): large steps make large batches, small steps little padding. Sets of ``whole``
+    rows or more are as wide as the table. The width of a set depends on its own size alone, so a model's
+    arithmetic does not depend on its neighbours.
     """
     members = subsets.members
     sizes = np.diff(members.indptr)
-    widths = (sizes // step + 1) * step - 1
+    widths = np.where(sizes >= whole, members.shape[1], (sizes // step + 1) * step - 1)
     for width in np.unique(widths).tolist():
         alike = np.flatnonzero(widths == width)
         at_once = max(1, min(_AT_ONCE, MEMORY_LIMIT // bytes_of(width)))
@@ -108,6 +114,11 @@ class Geometry:
         n, m = split.n_rows, X.shape[0]
         self._gram = self._products(None, np.float64) if 8 * n * n <= MEMORY_LIMIT else None
         self._cross = self._products(X, self.dtype) if self.dtype.itemsize * n * m <= MEMORY_LIMIT else None
+
+    @property
+    def table(self) -> Floats | None:
+        """All training rows, centred; None if they are sparse."""
+        return None if self._sparse else np.asarray(self._train)
 
     def is_dual(self, width: int) -> bool:
         """Whether models on this many rows are kept as coefficients of the rows."""

@@ -14,6 +14,8 @@ trained again in double.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,12 +23,15 @@ from numpy.typing import NDArray
 
 from cdvm.errors import InputError
 from cdvm.learners.base import Learner, Trainer, class_counts
-from cdvm.learners.linear import Batch, Floats, Geometry, batches, fill_absent, winners
-from cdvm.learners.softmax import Problem, minimise
+from cdvm.learners.linear import MEMORY_LIMIT, Batch, Floats, Geometry, batches, fill_absent, winners
+from cdvm.learners.softmax import Problem, SharedProblem, Table, minimise
 from cdvm.split import Features, Split
 from cdvm.subsets import Subsets
 
 __all__ = ["LogisticLearner"]
+
+_TABLES_AT_ONCE = 64
+_SHARED = 2.5  # with two classes, models on n / 2.5 rows or more are fitted on the whole table
 
 
 class LogisticLearner(Learner):
@@ -113,11 +118,14 @@ class _LogisticTrainer(Trainer):
         K, m, d = self.split.n_classes, int(self.X.shape[0]), self.geometry.n_features
 
         def bytes_of(width: int) -> int:
+            if self._shares_table(width):
+                # logits of all rows pass through the cache a dozen times an iteration: few models at once
+                return max(4 * K * (16 * self.split.n_rows + m), MEMORY_LIMIT // _TABLES_AT_ONCE)
             side = min(width, d)
             held = 5 * side * side + 2 * width * side + K * (30 * width + m)
             return 8 * held + 4 * width * (m + d)
 
-        for batch in batches(subsets, bytes_of, step=16):
+        for batch in batches(subsets, bytes_of, step=16, whole=self._whole):
             yield batch, present[batch.models]
 
     def _decide(self, batch: Batch, present: NDArray[np.bool_]) -> Floats:
@@ -131,12 +139,80 @@ class _LogisticTrainer(Trainer):
         return logits
 
     def _fit(self, batch: Batch, present: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+        """Coefficients and intercepts; models on a large part of the table are fitted on all of it."""
+        shared = np.asarray(present.all(axis=1) & self._shares_table(batch.width))
+        if not shared.any():
+            return self._fit_apart(batch, present)
+        K, d = present.shape[1], self.geometry.n_features
+        coefficients, intercepts = np.zeros((len(present), K, d)), np.zeros((len(present), K))
+        for which, fit in ((shared, self._fit_shared), (~shared, self._fit_apart)):
+            if which.any():
+                coefficients[which], intercepts[which] = fit(batch[which], present[which])
+        return coefficients, intercepts
+
+    @cached_property
+    def _whole(self) -> float:
+        """Rows from which on a model is fitted on the whole table."""
+        n = self.split.n_rows
+        primal = self.geometry.table is not None and not self.geometry.is_dual(int(n / _SHARED))
+        return n / _SHARED if primal and self.split.n_classes == 2 else np.inf
+
+    def _shares_table(self, width: int) -> bool:
+        return width == self.split.n_rows and self._whole < np.inf
+
+    def _fit_shared(self, batch: Batch, present: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+        n_models, n = len(present), self.split.n_rows
+        place = np.arange(n_models)[:, None] * n + batch.rows
+        counts: Floats = np.zeros((n_models, n))
+        counts += np.bincount(place.ravel(), batch.counts.ravel(), n_models * n).reshape(n_models, n)
+        table = self._table
+        weights, targets = self._weights(counts, np.broadcast_to(self.split.y, counts.shape), present)
+        plain = Problem.of(
+            np.empty((n_models, 0, 0)),
+            targets,
+            weights,
+            present,
+            dual=False,
+            intercept=self.learner.fit_intercept,
+            dtype=np.float32,
+        )
+        parts = {f.name: getattr(plain, f.name) for f in fields(plain)}
+        problem = SharedProblem(**(parts | {"design": table.design}), table=table)
+        coefficients, intercepts, done = minimise(problem, self.learner.tol)
+        if not done.all():
+            coefficients[~done], intercepts[~done] = self._fit_apart(batch[~done], present[~done])
+        return coefficients, intercepts
+
+    @cached_property
+    def _table(self) -> Table:
+        """The optimum on all rows, and what else models on large parts of them share."""
+        present = np.ones((1, self.split.n_classes), dtype=bool)
+        counts = np.ones((1, self.split.n_rows))
+        weights, targets = self._weights(counts, self.split.y[None], present)
+        problem = Problem.of(
+            np.asarray(self.geometry.table)[None],
+            targets,
+            weights,
+            present,
+            dual=False,
+            intercept=self.learner.fit_intercept,
+            dtype=np.float64,
+        )
+        return Table.of(problem, np.float32)
+
+    def _weights(
+        self, counts: Floats, codes: NDArray[Any], present: NDArray[np.bool_]
+    ) -> tuple[Floats, Floats]:
+        """Weights (n, 1, s) of the rows, and the same (n, K, s) at each row's class."""
+        C = np.where(present.sum(axis=1) == 2, self.learner.C / 2, self.learner.C)
+        weights = (C[:, None] * counts)[:, None, :]
+        targets = np.where(codes[:, None, :] == np.arange(present.shape[1])[:, None], weights, 0.0)
+        return weights, targets
+
+    def _fit_apart(self, batch: Batch, present: NDArray[np.bool_]) -> tuple[Floats, Floats]:
         dual = self.geometry.is_dual(batch.width)
         design = self.geometry.gram(batch) if dual else self.geometry.rows(batch)
-        C = np.where(present.sum(axis=1) == 2, self.learner.C / 2, self.learner.C)
-        weights = (C[:, None] * batch.counts)[:, None, :]
-        codes = self.split.y[batch.rows]
-        targets = np.where(codes[:, None, :] == np.arange(present.shape[1])[:, None], weights, 0.0)
+        weights, targets = self._weights(batch.counts, self.split.y[batch.rows], present)
         coefficients = np.zeros((*present.shape, design.shape[2]))
         intercepts = np.zeros(present.shape)
         todo = np.arange(len(present))

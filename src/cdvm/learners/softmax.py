@@ -13,6 +13,10 @@ a multiple dᵢ of the identity (the mean of its nonzero eigenvalues, doubled fo
 classes then share one system I + Z diag(d) Zᵀ, bordered by the intercept, and one inverse serves them all; a
 handful serve a whole fit, since L-BFGS learns the rest. With two classes dᵢ is exact and a fresh inverse
 gives Newton's step. Problems leave the batch as they converge.
+
+Problems that use a large part of one table are cheaper on the table as a whole, the rows they leave out at
+weight 0: then one product serves all of them (:class:`SharedProblem`), one more gives all their systems from
+the outer products of the rows, and they start from the optimum of the table.
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from cdvm.learners.linear import Floats
 
-__all__ = ["Problem", "minimise"]
+__all__ = ["Problem", "SharedProblem", "Table", "minimise"]
 
 _PAIRS = 2  # steps L-BFGS remembers; more save no iterations
 _REFRESH = frozenset([0, 3, 8])  # iterations with a new inverse, and every 20th
@@ -102,10 +106,21 @@ class Problem:
         names = ("design", "targets", "weights", "others", "absent", "spread")
         return replace(self, **{name: getattr(self, name)[which] for name in names})
 
-    def origin(self) -> _Point:
+    def start(self) -> _Point:
         n, K, _ = self.targets.shape
         _, r, s = self.design.shape
         return _Point(np.zeros((n, K, r), self.design.dtype), np.zeros((n, K, s), self.design.dtype))
+
+    def image(self, at: Floats) -> Floats:
+        """Coefficients and intercepts times the design."""
+        return np.asarray(at @ self.design)
+
+    def pull(self, residual: Floats) -> Floats:
+        """Residuals (n, K, s) times the design's transpose."""
+        return np.asarray(residual @ self.design.transpose(0, 2, 1))
+
+    def precondition(self, rest: Floats, inverse: Floats) -> Floats:
+        return np.asarray(rest @ inverse)
 
     def logits(self, point: _Point) -> Floats:
         image = point.image
@@ -140,9 +155,9 @@ class Problem:
         residual = self.targets * wrong.sum(axis=1, keepdims=True)
         residual -= self.weights * wrong
         if not self.dual:
-            slope = residual @ -self.design.transpose(0, 2, 1)
+            slope = -self.pull(residual)
             slope[:, :, :-1] += point.at[:, :, :-1]
-            return np.asarray(slope)
+            return slope
         slope = np.zeros_like(point.at)
         np.subtract(point.at[:, :, :-1], residual, out=slope[:, :, :-1])
         if self.intercept:
@@ -150,11 +165,15 @@ class Problem:
             slope[:, :, -1] = -(residual.reshape(-1, len(ones)) @ ones).reshape(slope.shape[:2])
         return slope
 
-    def inverse(self, wrong: Floats) -> Floats:
-        """Matrices (n, r + 1, r + 1) that a gradient is multiplied with to give the preconditioned step."""
+    def curvature(self, wrong: Floats) -> Floats:
+        """The multiple dᵢ of the identity that stands for each row's Hessian, shape (n, s)."""
         sum_wrong = wrong.sum(axis=1)
         trace = sum_wrong * (2 - sum_wrong) - np.square(wrong).sum(axis=1)
-        d = self.weights[:, 0] * np.maximum(self.spread * trace, _FLOOR)
+        return np.asarray(self.weights[:, 0] * np.maximum(self.spread * trace, _FLOOR))
+
+    def inverse(self, wrong: Floats) -> Floats:
+        """Matrices (n, r + 1, r + 1) that a gradient is multiplied with to give the preconditioned step."""
+        d = self.curvature(wrong)
         r = self.design.shape[1] - 1
         diagonal = np.arange(r)
         if not self.dual:
@@ -165,7 +184,7 @@ class Problem:
             return np.linalg.inv(system)
         # Unknowns a, β with a + d∘(Za + β) = q and Σa = Σq − q₀: the second line is Σ of the first less the
         # intercept's own. Written transposed, and with the right side's Σq − q₀ folded into the inverse.
-        system = self.design.copy()
+        system = np.array(self.design)
         system[:, :r, :r] *= d[:, None, :]
         system[:, diagonal, diagonal] += 1
         system[:, r, r] = not self.intercept
@@ -179,9 +198,57 @@ class Problem:
         return inverse
 
 
+class Table(NamedTuple):
+    """What problems over one table share."""
+
+    design: Floats  # (1, r + 1, s)
+    outer: Floats  # (s, (r + 1)(r + 2) / 2): upper triangle of each row's outer product with itself
+    optimum: Floats  # (K, r + 1): coefficients and intercepts on all rows
+
+    @classmethod
+    def of(cls, problem: Problem, dtype: DTypeLike) -> Table:
+        """From the problem of all rows: primal, alone and in double precision."""
+        coefficients, intercepts, _ = minimise(problem, 1e-6)
+        optimum = np.concatenate([coefficients, intercepts[:, :, None]], axis=2)[0]
+        design = problem.design.astype(dtype)
+        i, j = np.triu_indices(design.shape[1])
+        return cls(design, np.ascontiguousarray((design[0, i] * design[0, j]).T), optimum.astype(dtype))
+
+
+@dataclass(frozen=True, eq=False)
+class SharedProblem(Problem):
+    """Problems over one table, all its rows in each; see :class:`Problem`. ``design`` has no copies."""
+
+    table: Table
+
+    def keep(self, which: NDArray[np.bool_]) -> SharedProblem:
+        names = ("targets", "weights", "others", "absent", "spread")
+        return replace(self, **{name: getattr(self, name)[which] for name in names})
+
+    def start(self) -> _Point:
+        at = np.repeat(self.table.optimum[None], len(self.targets), axis=0)
+        return _Point(at, self.image(at))
+
+    def image(self, at: Floats) -> Floats:
+        return _times(at, self.design[0])
+
+    def pull(self, residual: Floats) -> Floats:
+        return _times(residual, self.design[0].T)
+
+    def inverse(self, wrong: Floats) -> Floats:
+        d = self.curvature(wrong)
+        width = self.design.shape[1]
+        i, j = np.triu_indices(width)
+        system = np.empty((len(d), width, width), dtype=d.dtype)
+        system[:, i, j] = system[:, j, i] = d @ self.table.outer
+        diagonal = np.arange(width - self.intercept)
+        system[:, diagonal, diagonal] += 1
+        return np.linalg.inv(system)
+
+
 def minimise(problem: Problem, tol: float) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """Coefficients (n, K, r) and intercepts (n, K) of the minima, and which problems converged."""
-    point = problem.origin()
+    point = problem.start()
     result = point.at.copy()
     converged = np.zeros(len(result), dtype=np.bool_)
     active = np.arange(len(result))
@@ -223,8 +290,8 @@ def _direction(problem: Problem, inverse: Floats, slope: Floats, pairs: list[_Pa
         a = pair.curvature * _dot(problem.metric(pair.step), rest)
         rest -= a[:, None, None] * pair.change
         shares.append(a)
-    at = rest @ inverse
-    step = _Point(at, at @ problem.design)
+    at = problem.precondition(rest, inverse)
+    step = _Point(at, problem.image(at))
     for pair, a in zip(pairs, reversed(shares), strict=True):
         b = pair.curvature * _dot(pair.change, problem.metric(step))
         length = (a - b)[:, None, None]
@@ -265,6 +332,12 @@ def _search(
     for whole, old in zip((*new, new_value, new_wrong), (*point, value, wrong), strict=True):
         whole[bad] = old[bad]
     return new, new_value, new_wrong, step, bad
+
+
+def _times(stack: Floats, matrix: Floats) -> Floats:
+    """A stack (n, K, a) times one matrix (a, b), as a single product."""
+    n, K, a = stack.shape
+    return np.asarray((stack.reshape(n * K, a) @ matrix).reshape(n, K, -1))
 
 
 def _pair(problem: Problem, step: _Point, change: Floats) -> _Pair:
