@@ -39,7 +39,7 @@ GROWTH = (1000, 2000, 5000, 10_000, 20_000)
 def ours(learner: Learner, split: Split, design: Design, n_models: int) -> np.ndarray:
     """Labels of all models, trained in chunks on all cores."""
     trainer = learner.bind(split, split.X_val)
-    size = max(64, min(1024, -(-n_models // (2 * (os.cpu_count() or 1)))))
+    size = max(64, min(1024, -(-n_models // (4 * (os.cpu_count() or 1)))))
     tasks = [(range(first, min(first + size, n_models)),) for first in range(0, n_models, size)]
     answer = np.empty((n_models, len(split.y_val)), dtype=np.int32)
     for k, labels in stream(

@@ -47,7 +47,7 @@ class Trainer(ABC):
     """A learner at work on one split, answering for the rows ``X``."""
 
     prefer: ClassVar[Prefer] = "threads"
-    chunk: ClassVar[int] = 250  # models a task trains: enough to batch, few enough to lose little
+    chunk: ClassVar[int] = 500  # models a task trains: enough to batch, few enough to lose little
 
     def __init__(self, split: Split, X: Features) -> None:
         self.split = split
