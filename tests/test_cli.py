@@ -167,6 +167,11 @@ def test_bundled_data_sets(run, name):
     assert "validation" in run("prune", "--dataset", name, "--keep", keep, *FAST).stdout
 
 
+def test_a_data_set_has_its_own_target(run):
+    done = run("prune", "--dataset", "wine", "--target", "colour", *FAST, code=2)
+    assert "the label of --dataset wine is 'target'" in one_line(done)
+
+
 def test_the_same_seed_keeps_the_same_rows(run, csv, tmp_path):
     for out, seed in [("a", 1), ("b", 1), ("c", 2)]:
         run("prune", csv, "--target", "label", "--out", tmp_path / out, "--seed", seed, *IGNORE, *FAST)

@@ -35,3 +35,8 @@ def test_auto_depends_on_entries_and_the_smaller_side(program, monkeypatch):
 def test_unknown_method_is_refused_with_the_choices(program):
     with pytest.raises(InputError, match=r"method='simplex'.*interior_point.*milp"):
         solve(program, "simplex")
+
+
+def test_an_option_the_method_does_not_have_is_named():
+    with pytest.raises(InputError, match="'interior_point' has no option 'time_limit': it has tolerance"):
+        solve(Program(np.eye(3), 1), time_limit=5)

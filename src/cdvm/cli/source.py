@@ -86,6 +86,8 @@ def load_source(
         from cdvm.datasets import load_dataset
 
         data = load_dataset(dataset)
+        if target not in ("target", data.target):
+            raise InputError(f"--target {target!r}: the label of --dataset {dataset} is {data.target!r}")
         if validation is None:
             data = data.halved_test(seed)
         table, name, target = Table.of_frame(data.table), dataset, data.target

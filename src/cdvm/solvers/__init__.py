@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from inspect import signature
 from typing import Any, Literal, get_args
 
 from cdvm.errors import InputError
@@ -66,8 +67,14 @@ def solve(program: Program, method: Method = "auto", **options: Any) -> Solution
     >>> round(solution.objective, 7), solution.gap <= 1e-8
     (0.4, True)
     """
-    module, function = _SOLVERS[resolve_method(program, method)]
-    solution: Solution = getattr(import_module(f"cdvm.solvers.{module}"), function)(program, **options)
+    resolved = resolve_method(program, method)
+    module, name = _SOLVERS[resolved]
+    function = getattr(import_module(f"cdvm.solvers.{module}"), name)
+    known = [option for option in signature(function).parameters if option != "program"]
+    for option in options:
+        if option not in known:
+            raise InputError(f"method {resolved!r} has no option {option!r}: it has {', '.join(known)}")
+    solution: Solution = function(program, **options)
     return solution
 
 
