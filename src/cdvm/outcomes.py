@@ -8,7 +8,7 @@ bits.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -69,6 +69,12 @@ class Outcomes:
         if self.binary:
             return np.unpackbits(self.data, axis=1, count=self.n_judges)
         return self.data
+
+    def first(self, n_models: int) -> Outcomes:
+        """The first ``n_models`` of these; the count of degenerate models stays that of all."""
+        if not 1 <= n_models <= self.n_models:
+            raise InputError(f"n_models={n_models}: use 1 to the {self.n_models} there are")
+        return replace(self, models=self.models[:n_models], data=self.data[:n_models])
 
     def save(self, path: str | Path) -> Path:
         """Write into a store directory, read back by :meth:`load`."""

@@ -18,7 +18,7 @@ from cdvm.attribution import Attribution, MatrixAttribution
 from cdvm.errors import InputError
 from cdvm.evaluate import evaluate_sets
 from cdvm.learners import Learner, make_learner
-from cdvm.outcomes import Outcome, record_outcomes
+from cdvm.outcomes import Outcome, Outcomes, record_outcomes
 from cdvm.parallel import stream
 from cdvm.program import Program, resolve_budget
 from cdvm.rounding import loss_of, swap_search, top_rows
@@ -172,10 +172,18 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         return self._fit_split(split, make_learner(self.learner), seed, None)
 
+    def fit_outcomes(self, split: Split, outcomes: Outcomes) -> CDVM:
+        """As :meth:`fit_split`, from outcomes recorded earlier on the same rows; no model is trained."""
+        self._check_params()
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        if outcomes.declaration["fingerprint"] != split.fingerprint():
+            raise InputError("outcomes are of other rows than split: record them anew")
+        return self._keep(split, make_learner(self.learner), outcomes, seed, None)
+
     def _fit_split(self, split: Split, learner: Learner, seed: int, columns: Any) -> CDVM:
         inclusion = _default_inclusion(split) if self.inclusion == "auto" else self.inclusion
         design = Design(split.n_rows, inclusion, self.design, seed)
-        self.outcomes_ = record_outcomes(
+        outcomes = record_outcomes(
             split,
             learner,
             design,
@@ -185,7 +193,11 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
             n_jobs=self.n_jobs,
             progress=self.progress,
         )
-        self.attribution_: Attribution = Attribution.from_outcomes(self.outcomes_)
+        return self._keep(split, learner, outcomes, seed, columns)
+
+    def _keep(self, split: Split, learner: Learner, outcomes: Outcomes, seed: int, columns: Any) -> CDVM:
+        self.outcomes_ = outcomes
+        self.attribution_: Attribution = Attribution.from_outcomes(outcomes)
         self.split_, self.learner_, self.seed_ = split, learner, seed
         self.n_features_in_ = int(split.X.shape[1])
         if columns is not None and all(isinstance(c, str) for c in columns):

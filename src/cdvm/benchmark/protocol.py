@@ -10,7 +10,9 @@ import numpy as np
 
 from cdvm.datasets import Dataset, load_dataset
 from cdvm.errors import InputError, unknown_name
-from cdvm.learners import Learner, LogisticLearner, PaperLearner
+from cdvm.learners.adam import PaperLearner
+from cdvm.learners.base import Learner
+from cdvm.learners.logistic import LogisticLearner
 from cdvm.split import Split
 from cdvm.valuation.noise import flip_labels
 
@@ -75,8 +77,8 @@ class Protocol:
         split = f"split seed {self.split_seed}" if self.split_seed is not None else "a new split each time"
         noise = f"{self.noise:.0%} label noise".replace("%", " %") if self.noise else "no label noise"
         return (
-            f"{self.name}: {self.train} train / {self.validation} validation / {self.test} test rows, {split}, "
-            f"{noise}, model {self.model},\n{self.repetitions} repetitions, "
+            f"{self.name}: {self.train} train / {self.validation} validation / {self.test} test rows, "
+            f"{split}, {noise}, model {self.model},\n{self.repetitions} repetitions, "
             f"budgets {', '.join(map(str, self.budgets))}"
         )
 

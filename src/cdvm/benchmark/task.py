@@ -1,0 +1,118 @@
+"""One repetition on one data set: its rows, its model, and the attributions its methods share."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdvm.benchmark.protocol import Protocol
+from cdvm.learners import Learner
+from cdvm.outcomes import Outcomes, record_outcomes
+from cdvm.split import Split
+from cdvm.subsets import Design, Subsets
+
+__all__ = ["Choice", "Task"]
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """Rows a method keeps for one budget, and how it came to them.
+
+    ``seconds`` is the time of choosing; what comes before (models, T, values) is the method's preparation.
+    Times are CPU seconds: a task runs on one core, and what else the machine does shall not count.
+    """
+
+    budget: int
+    rows: NDArray[np.int64]
+    draw: int = 0
+    alpha: float | None = None
+    kappa: float | None = None
+    gap: float | None = None
+    optimism: float | None = None
+    trainings: int | None = None
+    seconds: float = 0.0
+
+
+@dataclass(eq=False)
+class Task:
+    """What a method gets to work with."""
+
+    protocol: Protocol
+    dataset: str
+    repetition: int
+    n_jobs: int | None = 1
+    _recorded: dict[float, list[tuple[Outcomes, float]]] = field(default_factory=dict)
+
+    @cached_property
+    def split(self) -> Split:
+        return self.protocol.split(self.dataset, self.repetition)
+
+    @cached_property
+    def learner(self) -> Learner:
+        return self.protocol.learner(self.dataset, self.repetition)
+
+    @property
+    def seed(self) -> int:
+        return self.protocol.seed_of(self.dataset, self.repetition)
+
+    @property
+    def budgets(self) -> list[int]:
+        """Budgets in rows of this training set."""
+        n = self.split.n_rows
+        return sorted({max(1, round(b * n / self.protocol.train)) for b in self.protocol.budgets})
+
+    def outcomes(self, n_models: int, inclusion: float) -> tuple[Outcomes, float]:
+        """Outcomes of the first ``n_models`` models, and the seconds their training took.
+
+        Each model is trained once: 10,000 models begin with the 5,000 that another method asked for.
+        """
+        pieces = self._recorded.setdefault(inclusion, [])
+        done = sum(len(piece.models) for piece, _ in pieces)
+        if done < n_models:
+            design = Design(self.split.n_rows, inclusion, "bernoulli", self.seed)
+            started = time.process_time()
+            new = record_outcomes(
+                self.split,
+                self.learner,
+                design,
+                range(done, n_models),
+                outcome="correct",
+                n_jobs=self.n_jobs,
+                progress=False,
+            )
+            pieces.append((new, time.process_time() - started))
+        whole, seconds = pieces[0]
+        for piece, spent in pieces[1:]:
+            if whole.n_models >= n_models:
+                break
+            whole, seconds = whole.merge(piece), seconds + spent
+        share = min(1.0, n_models / whole.n_models)
+        return whole.first(n_models), seconds * share
+
+    def judged(self, sets: list[NDArray[np.int64]]) -> dict[str, NDArray[np.float64]]:
+        """Test accuracy, worst-class test accuracy and validation accuracy of a model on each set."""
+        split, (X_val, y_val) = self.split, self.split.judges
+        assert split.X_test is not None
+        assert split.y_test is not None
+        trainer = self.learner.bind(split, np.concatenate([split.X_test, X_val]))
+        pieces = [
+            trainer.predict(Subsets.of(sets[at : at + trainer.chunk], split.n_rows, seed=self.seed, first=at))
+            for at in range(0, len(sets), trainer.chunk)
+        ]
+        answers = np.concatenate(pieces)
+        test, validation = answers[:, : len(split.y_test)], answers[:, len(split.y_test) :]
+        right = test == split.y_test
+        classes = [right[:, split.y_test == k].mean(axis=1) for k in np.unique(split.y_test)]
+        return {
+            "accuracy": right.mean(axis=1),
+            "worst_class": np.min(classes, axis=0),
+            "validation": np.asarray((validation == y_val).mean(axis=1)),
+        }
+
+    def describe(self) -> dict[str, Any]:
+        return {"protocol": self.protocol.name, "dataset": self.dataset, "repetition": self.repetition}
