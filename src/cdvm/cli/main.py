@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cdvm.cli.benchmark import run
 from cdvm.cli.datasets import datasets
 from cdvm.cli.prune import prune
 from cdvm.cli.value import value
@@ -48,6 +49,12 @@ app.command(no_args_is_help=True)(_friendly(prune))
 app.command(no_args_is_help=True)(_friendly(value))
 app.command()(_friendly(datasets))
 
+benchmark = typer.Typer(
+    help="Compare methods as the paper does: run, then table and figures.", no_args_is_help=True
+)
+app.add_typer(benchmark, name="benchmark")
+benchmark.command(no_args_is_help=True)(_friendly(run))
+
 
 def _version(wanted: bool) -> None:
     if wanted:
@@ -74,6 +81,8 @@ def main() -> None:
 def _how_to_go_on(options: dict[str, Any]) -> str:
     if options.get("store") is not None:
         return "finished models are in the store; run the same command again to go on"
+    if "protocol" in options:
+        return "finished repetitions are in the results directory; run the same command again to go on"
     return "nothing was written; with --store DIR a run goes on where it stopped"
 
 
