@@ -161,7 +161,7 @@ def test_other_models_judge_the_kept_rows(run, csv, tmp_path):
         assert 0 < parts["test"]["kept"] <= 1
 
 
-@pytest.mark.parametrize("name", ["digits", "breast_cancer", "wine", "clusters"])
+@pytest.mark.parametrize("name", ["digits", "breast_cancer", "wine", "clusters", "mixture", "imbalanced"])
 def test_bundled_data_sets(run, name):
     keep = "4" if name == "clusters" else "10%"
     assert "validation" in run("prune", "--dataset", name, "--keep", keep, *FAST).stdout

@@ -5,7 +5,7 @@ from cdvm import InputError, Split
 from cdvm.datasets import Dataset, dataset_info, dataset_names, load_dataset, standardize
 from cdvm.datasets.base import Info, Recipe
 
-BUNDLED = ["digits", "breast_cancer", "wine", "clusters"]
+BUNDLED = ["digits", "breast_cancer", "wine", "clusters", "mixture", "imbalanced"]
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Data sets that need no file: three that scikit-learn brings, and the paper's clusters."""
+"""Data sets that need no file: three that scikit-learn brings, the paper's clusters, two generated tables."""
 
 from __future__ import annotations
 
@@ -39,6 +39,13 @@ def _clusters() -> Dataset:
     )
 
 
+def _generated(name: str, **options: Any) -> Dataset:
+    from sklearn.datasets import make_classification
+
+    X, y = make_classification(n_samples=5000, n_features=30, random_state=0, **options)
+    return Dataset(name, X, y, tuple(f"x{k + 1}" for k in range(30)))
+
+
 def _recipe(name: str, rows: int, features: int, classes: int, load: Any, source: str) -> Recipe:
     return Recipe(lambda: Info(name, rows, features, classes, source, "bundled"), load)
 
@@ -50,4 +57,20 @@ RECIPES = {
     ),
     "wine": _recipe("wine", 178, 13, 3, partial(_from_sklearn, "wine"), "scikit-learn"),
     "clusters": _recipe("clusters", 8, 2, 2, _clusters, "synthetic"),
+    "mixture": _recipe(
+        "mixture",
+        5000,
+        30,
+        4,
+        partial(_generated, "mixture", n_classes=4, n_informative=10, n_clusters_per_class=2, class_sep=1.5),
+        "generated",
+    ),
+    "imbalanced": _recipe(
+        "imbalanced",
+        5000,
+        30,
+        2,
+        partial(_generated, "imbalanced", n_informative=8, weights=[0.9], flip_y=0.02),
+        "generated",
+    ),
 }
