@@ -198,12 +198,13 @@ class InfluenceProgram:
         start = np.full(n, max(float(np.ptp(gradient)), 1e-8))
         at = _Point(r, float(gradient.mean()), start, start)
         for iteration in range(100):
-            if self._done(at.r, size):
+            inside = at.r.min() > 0.0 and at.r.max() < 1.0  # else as far as rounding lets us go
+            if not inside or self._done(at.r, size):
                 return at.r, iteration
             dual = at.level + at.low - at.high - self._multiply(at.r)
             try:
                 solve = self._factorised(at.low / at.r + at.high / (1.0 - at.r))
-            except linalg.LinAlgError:  # as far as rounding lets us go
+            except linalg.LinAlgError:  # the same
                 return at.r, iteration
             newton = _Newton(at, solve, solve(np.ones(n)), dual, size - float(at.r.sum()))
             ahead = newton.towards(0.0, 0.0)
