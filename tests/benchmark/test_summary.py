@@ -1,0 +1,162 @@
+"""Means, the paper's table beside them, normalised performance and seconds, against plain loops."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from benchmark_frames import BUDGETS, frame_of, line, run
+
+from cdvm import InputError
+from cdvm.benchmark.published import LEVELS, PAPER_METHODS, RUNTIMES, paper_results
+from cdvm.benchmark.summary import (
+    by_repetition,
+    checked,
+    compare_with_paper,
+    in_order,
+    is_ablation,
+    main_rows,
+    means,
+    normalised,
+    normalised_performance,
+    runtime_summary,
+    runtimes,
+)
+
+
+def test_the_papers_table_is_whole():
+    table = paper_results()
+    assert len(table) == 222
+    assert set(table["method"]) == set(PAPER_METHODS)
+    assert set(table["percent"]) == set(LEVELS)
+    assert (table.groupby("dataset")["method"].nunique() == 6).sum() == 5  # nomao has CDVM-n too
+    assert table["paper"].between(0.3, 0.96).all()
+    line = table.query("dataset == 'cifar10' and method == 'CDVM10k' and percent == 5")
+    assert line[["paper", "paper_deviation"]].to_numpy().tolist() == [[0.463, 0.03]]
+
+
+def test_the_papers_table_is_a_copy():
+    table = paper_results()
+    table["paper"] = 0.0
+    assert (paper_results()["paper"] > 0).all()
+
+
+def test_deviations_are_over_all_draws_and_pairs_over_repetitions():
+    frame = frame_of(
+        line("pol", "Random", 50, 0, 0.6, draw=0),
+        line("pol", "Random", 50, 0, 0.7, draw=1),
+        line("pol", "Random", 50, 1, 0.8, draw=0),
+        line("pol", "Random", 50, 1, 0.9, draw=1),
+    )
+    found = means(frame).iloc[0]
+    assert found["accuracy"] == pytest.approx(0.75)
+    assert found["deviation"] == pytest.approx(np.std([0.6, 0.7, 0.8, 0.9], ddof=1))
+    assert found["worst_class"] == pytest.approx(0.65)
+    assert (found["budget"], found["percent"], found["repetitions"]) == (50, 5.0, 2)
+    assert by_repetition(frame).to_list() == pytest.approx([0.65, 0.85])
+
+
+def test_difference_is_ours_minus_the_papers():
+    table = compare_with_paper(frame_of(line("pol", "CDVM5k", 50, 0, 0.76), line("pol", "New", 50, 0, 0.5)))
+    assert table["method"].to_list() == ["CDVM5k", "New"]
+    assert table["difference"].to_list() == pytest.approx([0.008, np.nan], nan_ok=True)
+
+
+def test_another_protocol_is_not_set_beside_the_paper():
+    frame = frame_of(line("pol", "CDVM5k", 50, 0, 0.76, protocol="clean"))
+    assert "paper" not in compare_with_paper(frame).columns
+
+
+def test_budgets_in_proportion_meet_the_papers_levels():
+    frame = frame_of(line("pol", "CDVM5k", 7, 0, 0.76, n=142))
+    assert compare_with_paper(frame)["percent"].to_list() == [4.9]
+    frame = frame_of(line("pol", "CDVM5k", 20, 0, 0.76, n=400))
+    assert compare_with_paper(frame)["paper"].to_list() == [0.752]
+
+
+def test_ablations_and_far_budgets_stay_out_of_the_main_table():
+    frame = run(("pol",), 1)
+    rows = main_rows(frame)
+    assert not rows["method"].map(is_ablation).any()
+    assert set(rows["percent"]) == {*LEVELS, 100.0}
+    assert set(rows.loc[rows["percent"] == 100, "method"]) == {"All"}
+    assert {"CDVM3k", "Banzhaf10k", "CDVM5k@5"} <= set(frame["method"])
+
+
+def test_other_budgets_are_the_main_ones_where_no_usual_one_was_run():
+    frame = frame_of(line("wine", "CDVM5k", 12, 0, 0.9, n=100), line("wine", "Random", 40, 0, 0.8, n=100))
+    assert main_rows(frame)["percent"].to_list() == [12.0, 40.0]
+
+
+def test_order_is_the_papers_then_others_then_random_and_all():
+    names = ["All", "Random", "Zebra", "Banzhaf", "CDVM5k", "CDVM+refine"]
+    assert in_order(names) == ["CDVM+refine", "CDVM5k", "Banzhaf", "Zebra", "Random", "All"]
+    assert in_order(["cifar10", "wine", "pol"]) == ["pol", "cifar10", "wine"]
+
+
+def test_normalised_performance_is_the_papers_formula():
+    table = means(main_rows(run(("pol", "adult"), 2)))
+    table = table[table["method"] != "All"]
+    at = table.set_index(["dataset", "percent", "method"])["accuracy"]
+    methods = sorted(set(table["method"]))
+    settings = [(d, p) for d in ("pol", "adult") for p in LEVELS]
+    low = sum(min(at[d, p, m] for m in methods) for d, p in settings)
+    high = sum(max(at[d, p, m] for m in methods) for d, p in settings)
+    found = normalised_performance(table)
+    for method in methods:
+        total = sum(at[d, p, method] for d, p in settings)
+        assert found[method] == pytest.approx((total - low) / (high - low))
+    assert found.between(0, 1).all()
+
+
+def test_normalised_performance_leaves_out_methods_without_all_settings():
+    table = means(run(("pol", "nomao"), 1, ablations=False).query("method != 'All'"))
+    assert "CDVM-n" not in normalised_performance(table).index
+    one = pd.DataFrame(
+        {"dataset": "pol", "percent": [5.0, 5.0], "method": ["a", "b"], "accuracy": [0.5, 0.5]}
+    )
+    assert normalised_performance(one).isna().all()
+
+
+def test_the_papers_own_normalised_performance_stands_beside_ours():
+    table = normalised(run(repetitions=1, ablations=False)).set_index("method")
+    theirs = paper_results()
+    theirs = theirs[theirs["dataset"].isin(["pol", "nomao", "cifar10"]) & (theirs["method"] != "CDVM-n")]
+    expected = normalised_performance(theirs, "paper")
+    pd.testing.assert_series_equal(
+        table["paper"].dropna(), expected[table["paper"].dropna().index], check_names=False
+    )
+    assert table["among_paper_methods"].notna().sum() == 6
+    assert table["normalised"].notna().all()
+
+
+def test_preparation_is_paid_once_and_optimisation_for_every_budget():
+    frame = frame_of(
+        *(
+            line(
+                "pol",
+                "CDVM5k",
+                budget,
+                repetition,
+                0.7,
+                seconds_prepare=10.0 + repetition,
+                seconds_optimise=0.5,
+            )
+            for budget in BUDGETS
+            for repetition in (0, 2)
+        )
+    )
+    found = runtimes(frame).iloc[0]
+    assert found[["prepare", "optimise", "total"]].to_list() == pytest.approx([11.0, 3.0, 14.0])
+    beside = runtime_summary(frame).iloc[0]
+    assert beside["paper"] == "97 s + 10 s"
+    assert beside["times_faster"] == pytest.approx(107 / 14)
+    assert RUNTIMES["InfOpt"].total == pytest.approx(6 * 3600 + 3)
+
+
+def test_results_without_their_columns_or_rows_are_refused():
+    frame = frame_of(line("pol", "CDVM5k", 50, 0, 0.76))
+    with pytest.raises(InputError, match="no column retained, accuracy"):
+        checked(frame.drop(columns=["retained", "accuracy"]))
+    with pytest.raises(InputError, match="no rows"):
+        checked(frame.iloc[:0])
+    with pytest.raises(InputError, match="mix the protocols clean, paper"):
+        checked(frame_of(line("pol", "A", 50, 0, 0.7), line("pol", "A", 50, 0, 0.7, protocol="clean")))
