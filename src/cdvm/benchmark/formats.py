@@ -186,7 +186,7 @@ def _compact(text: str) -> str:
     ('.752±.034', '.752 -.010')
     """
     text = re.sub(r"\(([+-][\d.]+)\)$", r"\1", text)
-    return re.sub(r"(?<![\d.])0\.(?=\d)", ".", text).replace(" ± ", "±")
+    return re.sub(r"(?<![\d.])0\.(?=\d{3})", ".", text).replace(" ± ", "±")
 
 
 def _in_markdown(cell: Cell) -> str:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from cdvm.cli.benchmark import run
+from cdvm.cli.benchmark_report import figures, table
 from cdvm.cli.datasets import datasets
 from cdvm.cli.prune import prune
 from cdvm.cli.value import value
@@ -54,6 +55,8 @@ benchmark = typer.Typer(
 )
 app.add_typer(benchmark, name="benchmark")
 benchmark.command(no_args_is_help=True)(_friendly(run))
+benchmark.command(no_args_is_help=True)(_friendly(table))
+benchmark.command(no_args_is_help=True)(_friendly(figures))
 
 
 def _version(wanted: bool) -> None:

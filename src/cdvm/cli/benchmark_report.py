@@ -1,0 +1,89 @@
+"""``cdvm benchmark table`` and ``cdvm benchmark figures``: what a run found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["figures", "table"]
+
+ResultDirectories = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="RESULTS...",
+        help="Directories that `cdvm benchmark run` wrote, of one protocol.",
+        show_default=False,
+    ),
+]
+
+
+def table(
+    results: ResultDirectories,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Directory for the tables.", show_default="tables in the first of RESULTS"),
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Print the tables of all settings and ablations too.")
+    ] = False,
+) -> None:
+    """Print the paper's table with ours beside it, who wins, and the seconds; write all tables.
+
+    Every table is written as Markdown, CSV and LaTeX. Several directories are taken together, for example
+    the main benchmark and the ablations.
+
+    Example: `cdvm benchmark table results/paper`
+    """
+    from rich.console import Console
+
+    from cdvm.benchmark.tables import MAIN, write_tables
+
+    out = out or results[0] / "tables"
+    tables = write_tables(_frame(results), out)
+    console = Console()
+    shown = list(tables) if every else [name for name in MAIN if name in tables]
+    for name in shown:
+        console.print(tables[name].rich())
+    more = f"{len(tables)} tables" + (
+        "" if len(shown) == len(tables) else f", {len(tables) - len(shown)} not shown,"
+    )
+    console.print(f"{more} in {out} (.md, .csv, .tex)", highlight=False, soft_wrap=True)
+
+
+def figures(
+    results: ResultDirectories,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Directory for the figures.", show_default="figures in the first of RESULTS"),
+    ] = None,
+) -> None:
+    """Draw the paper's figures from results, as PNG and SVG.
+
+    Our curves are solid, the paper's dashed. Figures that need results which are not there are named.
+    Several directories are taken together, for example the main benchmark and the ablations.
+
+    Example: `cdvm benchmark figures results/paper`
+    """
+    from cdvm.benchmark.figures import write_figures
+
+    out = out or results[0] / "figures"
+    found = write_figures(_frame(results), out)
+    for name in found.written:
+        typer.echo(f"{out / name}.png, .svg")
+    for name, why in found.missing.items():
+        typer.echo(f"{name} is left out: it {why}")
+
+
+def _frame(results: list[Path]) -> pd.DataFrame:
+    """The rows of all directories; a result that two of them hold counts once."""
+    import pandas as pd
+
+    from cdvm.benchmark.results import ORDER, Results
+
+    frames = [Results.open(path).frame for path in results]
+    return pd.concat(frames, ignore_index=True).drop_duplicates(ORDER, ignore_index=True)
