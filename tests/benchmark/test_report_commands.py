@@ -72,4 +72,6 @@ def test_protocols_are_not_mixed(results, tmp_path):
     )
     found = runner.invoke(app, ["benchmark", "table", str(results), str(clean)])
     assert found.exit_code == 2
-    assert "mix the protocols clean, paper" in found.output
+    assert "another protocol" in found.output
+    assert "name is 'clean' there and 'paper' here" in found.output
+    assert not (tmp_path / "clean" / "tables").exists()

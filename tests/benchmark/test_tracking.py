@@ -65,7 +65,7 @@ def test_a_directory_needs_no_permission_of_the_users(tmp_path, monkeypatch):
 def test_a_place_mlflow_cannot_use_is_named(tmp_path):
     pytest.importorskip("mlflow")
     frame = frame_of(line("pol", "Random", 50, 0, 0.6))
-    with pytest.raises(InputError, match="MLflow cannot use gopher://x .*name a directory or a server"):
+    with pytest.raises(InputError, match=r"MLflow cannot use gopher://x .*name a directory or a server"):
         track(tmp_path, frame, get_protocol("paper"), uri="gopher://x")
 
 

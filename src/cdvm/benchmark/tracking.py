@@ -87,7 +87,7 @@ def _log_files(client: Any, run: str, results: Path, rows: pd.DataFrame, figures
     with TemporaryDirectory() as scratch:
         write_tables(rows, Path(scratch) / "tables")
         if figures:
-            write_figures(rows, Path(scratch) / "figures")
+            write_figures(rows, Path(scratch) / "figures", clusters=False)
         client.log_artifacts(run, scratch)
     for file in (results / "results.parquet", results / "protocol.json"):
         if file.exists():

@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cdvm.errors import InputError
+
 if TYPE_CHECKING:
     import pandas as pd
+
+    from cdvm.benchmark.results import Results
 
 __all__ = ["figures", "table"]
 
@@ -85,5 +89,20 @@ def _frame(results: list[Path]) -> pd.DataFrame:
 
     from cdvm.benchmark.results import ORDER, Results
 
-    frames = [Results.open(path).frame for path in results]
+    opened = [Results.open(path) for path in results]
+    for other in opened[1:]:
+        _refuse_other(opened[0], other)
+    frames = [found.frame for found in opened]
     return pd.concat(frames, ignore_index=True).drop_duplicates(ORDER, ignore_index=True)
+
+
+def _refuse_other(first: Results, other: Results) -> None:
+    """Budgets, repetitions and random draws may differ between directories that are shown together."""
+    a, b = first.protocol.to_dict(), other.protocol.to_dict()
+    free = {"budgets", "repetitions", "random_draws"}
+    different = [f"{k} is {b[k]!r} there and {a[k]!r} here" for k in a if a[k] != b[k] and k not in free]
+    if different:
+        raise InputError(
+            f"{other.path} holds results of another protocol than {first.path}: {'; '.join(different)}. "
+            "Show them one at a time"
+        )
