@@ -121,7 +121,7 @@ def _trade_off(ax: Axes, table: pd.DataFrame) -> None:
     """Ours filled, the paper's hollow, both among the paper's methods where those are known."""
     column = "among_paper_methods" if "among_paper_methods" in table.columns else "normalised"
     ours = table.dropna(subset=["seconds"])
-    ours = ours.assign(score=ours[column].fillna(ours["normalised"]))
+    ours = ours.assign(score=ours[column])
     ours = ours.sort_values("score", ignore_index=True)
     for number, row in ours.iterrows():
         method, x, y = str(row["method"]), float(row["seconds"]), float(row["score"])

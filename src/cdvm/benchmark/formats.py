@@ -180,13 +180,14 @@ def _formatted(value: object, form: str) -> str:
 
 
 def _compact(text: str) -> str:
-    """The same in fewer letters, for narrow terminals.
+    """A mean or a difference in fewer letters, for narrow terminals.
 
     >>> _compact("0.752 ± 0.034"), _compact("0.752 (-0.010)")
     ('.752±.034', '.752 -.010')
     """
-    text = re.sub(r"\(([+-][\d.]+)\)$", r"\1", text)
-    return re.sub(r"(?<![\d.])0\.(?=\d{3})", ".", text).replace(" ± ", "±")
+    if not re.fullmatch(r"0\.\d+ (± 0\.\d+|\([+-]0\.\d+\))", text):
+        return text
+    return text.replace("0.", ".").replace(" ± ", "±").replace("(", "").replace(")", "")
 
 
 def _in_markdown(cell: Cell) -> str:

@@ -124,7 +124,9 @@ def compare_with_paper(frame: pd.DataFrame) -> pd.DataFrame:
     return table.assign(difference=table["accuracy"] - table["paper"])
 
 
-def normalised_performance(table: pd.DataFrame, value: str = "accuracy") -> pd.Series[float]:
+def normalised_performance(
+    table: pd.DataFrame, value: str = "accuracy", among: Sequence[str] | None = None
+) -> pd.Series[float]:
     """The paper's score of a method over all settings: 0 if it is everywhere the worst, 1 if the best.
 
     With *p_ms* the accuracy of method *m* in setting *s* (a data set and a budget)::
@@ -139,19 +141,22 @@ def normalised_performance(table: pd.DataFrame, value: str = "accuracy") -> pd.S
         One row for each (dataset, percent, method).
     value : str
         The column of accuracies.
+    among : sequence of str, optional
+        The methods m' that say what is worst and best; others may then lie outside of 0 to 1.
     """
     wide = table.pivot(index=["dataset", "percent"], columns="method", values=value)
     wide = wide.dropna(axis="columns")
     if wide.empty:
         return pd.Series(dtype=float)
-    low, high = wide.min(axis=1).sum(), wide.max(axis=1).sum()
+    scale = wide if among is None else wide[[name for name in among if name in wide]]
+    low, high = scale.min(axis=1).sum(), scale.max(axis=1).sum()
     if high == low:
         return pd.Series(np.nan, index=wide.columns)
     return (wide.sum() - low) / (high - low)
 
 
 def normalised(frame: pd.DataFrame) -> pd.DataFrame:
-    """Normalised performance of every method, and among the paper's methods beside the paper's own."""
+    """Normalised performance of every method; on the scale of the paper's methods, beside the paper's own."""
     table = means(main_rows(frame))
     table = table[~table["method"].isin(["All", "CDVM-n"])]
     result = pd.DataFrame({"normalised": normalised_performance(table)})
@@ -159,9 +164,8 @@ def normalised(frame: pd.DataFrame) -> pd.DataFrame:
         theirs = paper_results()
         settings = table[["dataset", "percent"]].drop_duplicates()
         both = [m for m in PAPER_METHODS if m in result.index]
-        ours = normalised_performance(table[table["method"].isin(both)])
         theirs = theirs[theirs["method"].isin(both)].merge(settings, on=["dataset", "percent"])
-        result["among_paper_methods"] = ours
+        result["among_paper_methods"] = normalised_performance(table, among=both)
         result["paper"] = normalised_performance(theirs, "paper")
     seconds = runtimes(frame)
     if not seconds.empty:

@@ -53,7 +53,8 @@ def _result_cell(row: pd.Series[float], best: float | None, beside: bool) -> Cel
     text = f"{row['accuracy']:.3f}"
     if pd.notna(row["deviation"]):
         text += f" ± {row['deviation']:.3f}"
-    below = f"{row['paper']:.3f} ({row['difference']:+.3f})" if beside and pd.notna(row["paper"]) else ""
+    apart = round(row["difference"], 3) + 0.0 if beside else 0.0  # no -0.000
+    below = f"{row['paper']:.3f} ({apart:+.3f})" if beside and pd.notna(row["paper"]) else ""
     return Cell(text, below, best is not None and row["accuracy"] >= best)
 
 
@@ -134,8 +135,10 @@ def normalised(frame: pd.DataFrame) -> Report | None:
     data = summary.normalised(frame)
     formats = dict.fromkeys(["normalised", "among_paper_methods", "paper"], ".3f") | {"seconds": ",.1f"}
     note = (
-        "1: the best method in every setting; 0: the worst in every one. Methods that were not run in all "
-        "settings are left out. Seconds: preparation and optimisation of all budgets, mean over data sets."
+        "1: the best method in every setting; 0: the worst in every one. Among paper methods: the same with "
+        "best and worst taken from the paper's methods, so that others may lie outside of 0 to 1. Methods "
+        "that were not run in all settings are left out. Seconds: preparation and optimisation of all "
+        "budgets, mean over data sets."
     )
     return plain_report("normalised", "Normalised performance and run time", data, formats, note=note)
 
