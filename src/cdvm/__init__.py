@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cdvm.attribution import Attribution, ImplicitAttribution, MatrixAttribution
     from cdvm.baselines import baseline_names, select_with
+    from cdvm.cluster import on_cluster
     from cdvm.datasets import ClusterGame, dataset_info, dataset_names, load_dataset, make_clusters
     from cdvm.errors import InputError, InputWarning, StoreError
     from cdvm.evaluate import compare_with_random, evaluate_sets, random_sets
@@ -53,6 +54,7 @@ __version__ = "0.1.0"
 _HOME = {
     "cdvm.attribution": ["Attribution", "ImplicitAttribution", "MatrixAttribution"],
     "cdvm.baselines": ["baseline_names", "select_with"],
+    "cdvm.cluster": ["on_cluster"],
     "cdvm.datasets": ["ClusterGame", "dataset_info", "dataset_names", "load_dataset", "make_clusters"],
     "cdvm.errors": ["InputError", "InputWarning", "StoreError"],
     "cdvm.evaluate": ["compare_with_random", "evaluate_sets", "random_sets"],

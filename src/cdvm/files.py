@@ -6,6 +6,7 @@ import json
 import os
 import uuid
 import zipfile
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -15,26 +16,49 @@ from numpy.typing import NDArray
 
 from cdvm.errors import StoreError
 
-__all__ = ["load_arrays", "save_arrays", "write_whole"]
+__all__ = ["load_arrays", "part_of", "save_arrays", "write_whole"]
 
 _FORMAT = 1
+_PART = ".part"
 
 
-def write_whole(target: Path, content: bytes) -> None:
-    """Write next to the target and move into place, so that a reader never sees half a file."""
-    partial = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
+def write_whole(target: Path, content: bytes, *, replace: bool = True) -> None:
+    """Write next to the target and move into place, so that a reader never sees half a file.
+
+    With ``replace=False`` a target that is there stays as it is.
+    """
+    partial = target.with_name(f".{target.name}.{uuid.uuid4().hex}{_PART}")
     try:
         with partial.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        partial.replace(target)
+        if replace or not _linked(partial, target):
+            partial.replace(target)
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise StoreError(
             f"{target} cannot be written ({error.strerror}): nothing that was finished is lost; "
             "make room or name another place, and run the same command again"
         ) from error
+    finally:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+
+
+def part_of(name: str) -> bool:
+    """Whether this is the name of a file that :func:`write_whole` has not finished."""
+    return name.startswith(".") and name.endswith(_PART)
+
+
+def _linked(partial: Path, target: Path) -> bool:
+    """Give a file its name where that is free; False where the filesystem knows no links."""
+    try:
+        os.link(partial, target)
+    except FileExistsError:
+        return True
+    except OSError:
+        return target.exists()
+    return True
 
 
 def save_arrays(path: str | Path, kind: str, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Path:

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from cdvm.errors import InputError, StoreError
 from cdvm.learners.base import Learner, Trainer, degenerate
 from cdvm.parallel import stream
+from cdvm.places import Address
 from cdvm.progress import Progress
 from cdvm.split import Split
-from cdvm.store import Chunk, Store, missing_ranges
+from cdvm.store import Chunk, Store, missing_ranges, refuse_other
 from cdvm.subsets import Design
 
 __all__ = ["Outcome", "Outcomes", "merge_stores", "record_outcomes"]
@@ -42,8 +43,9 @@ class Outcomes:
     data : ndarray of shape (n_models, ...)
         Packed bits (uint8), or float32 scores.
     n_judges : int
-    degenerate : int
-        Models whose training set was empty or of one class, and which answered with a constant.
+    degenerate_models : ndarray
+        Numbers of the models whose training set was empty or of one class, and which answered with a
+        constant.
     declaration : dict
         Learner, outcome, design and data fingerprint as plain values.
     """
@@ -52,12 +54,17 @@ class Outcomes:
     models: NDArray[np.int64]
     data: NDArray[Any]
     n_judges: int
-    degenerate: int
+    degenerate_models: NDArray[np.int64]
     declaration: dict[str, Any]
 
     @property
     def n_models(self) -> int:
         return len(self.models)
+
+    @property
+    def degenerate(self) -> int:
+        """How many models answered with a constant."""
+        return len(self.degenerate_models)
 
     @property
     def binary(self) -> bool:
@@ -71,23 +78,27 @@ class Outcomes:
         return self.data
 
     def first(self, n_models: int) -> Outcomes:
-        """The first ``n_models`` of these; the count of degenerate models stays that of all."""
+        """The first ``n_models`` of these."""
         if not 1 <= n_models <= self.n_models:
             raise InputError(f"n_models={n_models}: use 1 to the {self.n_models} there are")
-        return replace(self, models=self.models[:n_models], data=self.data[:n_models])
+        models, constant = self.models[:n_models], self.degenerate_models
+        constant = constant[constant <= models[-1]]
+        return replace(self, models=models, data=self.data[:n_models], degenerate_models=constant)
 
-    def save(self, path: str | Path) -> Path:
-        """Write into a store directory, read back by :meth:`load`."""
+    def save(self, path: Address) -> Address:
+        """Write into a store, read back by :meth:`load`."""
         store = Store(path, self.declaration)
         runs = np.split(np.arange(self.n_models), np.flatnonzero(np.diff(self.models) != 1) + 1)
-        for number, run in enumerate(runs):
+        for run in runs:
             first, stop = int(self.models[run[0]]), int(self.models[run[-1]]) + 1
-            # the count is of all models together; the first range carries it
-            store.write(Chunk(first, stop, self.degenerate if number == 0 else 0, self.data[run]))
+            constant = self.degenerate_models
+            constant = constant[(constant >= first) & (constant < stop)]
+            store.write(Chunk(first, stop, constant, self.data[run]))
+            store.want(first, stop)
         return store.path
 
     @classmethod
-    def load(cls, path: str | Path) -> Outcomes:
+    def load(cls, path: Address) -> Outcomes:
         """Outcomes of all models whose results are in a store."""
         store = Store(path)
         return _gather(store.declaration, list(store.read()), where=str(path))
@@ -96,11 +107,7 @@ class Outcomes:
         """Outcomes over the models of both; the two must be of one run and share no model."""
         if self.declaration != other.declaration:
             raise StoreError("these outcomes are of different designs, learners or data and cannot be merged")
-        shared = np.intersect1d(self.models, other.models)
-        if shared.size:
-            raise StoreError(
-                f"both hold model {int(shared[0])} ({shared.size} in all): ranges must be disjoint"
-            )
+        _refuse_shared(self.models, other.models)
         models = np.concatenate([self.models, other.models])
         order = np.argsort(models)
         return Outcomes(
@@ -108,7 +115,7 @@ class Outcomes:
             models[order],
             np.concatenate([self.data, other.data])[order],
             self.n_judges,
-            self.degenerate + other.degenerate,
+            np.union1d(self.degenerate_models, other.degenerate_models),
             self.declaration,
         )
 
@@ -120,7 +127,7 @@ def record_outcomes(
     models: range,
     *,
     outcome: Outcome | None = None,
-    store: str | Path | None = None,
+    store: Address | None = None,
     n_jobs: int | None = -1,
     progress: bool | None = None,
 ) -> Outcomes:
@@ -137,8 +144,9 @@ def record_outcomes(
         Right or wrong by default (negative squared error for regression). A function gets the judges' class
         codes and scores of shape (n_models, n_judges, n_classes), or their targets and predictions of shape
         (n_models, n_judges), and returns an array of shape (n_models, n_judges); larger is better.
-    store : path, optional
-        Directory to keep results in; models found there are not trained again.
+    store : path or fsspec address, optional
+        Place to keep results in; models found there are not trained again. Runs over other models of the
+        same design may write there at the same time.
     n_jobs : int
     progress : bool, optional
         Show a bar; by default on a terminal.
@@ -158,10 +166,16 @@ def record_outcomes(
     chunks = list(kept.read()) if kept else []
     trainer = learner.bind(split, X)
     todo = missing_ranges(models.start, models.stop, [(c.first, c.stop) for c in chunks], trainer.chunk)
-    tasks = [(trainer, design, y, outcome, first, stop) for first, stop in todo]
+    if kept and todo:
+        kept.want(models.start, models.stop)
     left = sum(stop - first for first, stop in todo)
-    with Progress("models", len(models), enabled=progress, done=len(models) - left) as bar:
-        for _, chunk in stream(_run_chunk, tasks, n_jobs=n_jobs, prefer=trainer.prefer):
+    shared = (trainer, design, y, outcome)
+    # one BLAS thread even for a single task, which may be the rest of a run that was interrupted
+    with (
+        threadpool_limits(limits=1),
+        Progress("models", len(models), enabled=progress, done=len(models) - left) as bar,
+    ):
+        for _, chunk in stream(_run_chunk, todo, shared=shared, n_jobs=n_jobs, prefer=trainer.prefer):
             if kept:
                 kept.write(chunk)
             chunks.append(chunk)
@@ -169,15 +183,36 @@ def record_outcomes(
     return _gather(declaration, chunks, where=str(store), only=models)
 
 
-def merge_stores(target: str | Path, *sources: str | Path) -> Outcomes:
-    """Merge stores over disjoint model ranges into a new one."""
+def merge_stores(target: Address, *sources: Address, progress: bool | None = None) -> Outcomes:
+    """Merge stores over disjoint model ranges into another, new or of the same run."""
     if not sources:
         raise InputError("name at least one store to merge")
-    merged = Outcomes.load(sources[0])
-    for source in sources[1:]:
-        merged = merged.merge(Outcomes.load(source))
-    merged.save(target)
-    return merged
+    stores = [Store(source) for source in sources]
+    done: list[tuple[int, int]] = []
+    for store in stores:
+        refuse_other(store.path, store.declaration, stores[0].declaration)
+        ranges = store.ranges()
+        _refuse_shared(_numbers(done), _numbers(ranges))
+        done += ranges
+    merged = Store(target, stores[0].declaration)
+    with Progress("ranges", len(done), enabled=progress) as bar:
+        for store in stores:
+            for chunk in store.read():
+                merged.write(chunk)
+                bar.advance()
+            for first, stop in store.wanted():
+                merged.want(first, stop)
+    return Outcomes.load(target)
+
+
+def _refuse_shared(some: NDArray[np.int64], others: NDArray[np.int64]) -> None:
+    shared = np.intersect1d(some, others)
+    if shared.size:
+        raise StoreError(f"both hold model {int(shared[0])} ({shared.size} in all): ranges must be disjoint")
+
+
+def _numbers(ranges: list[tuple[int, int]]) -> NDArray[np.int64]:
+    return np.concatenate([np.empty(0, dtype=np.int64), *(np.arange(*ends) for ends in ranges)])
 
 
 def _run_chunk(
@@ -185,7 +220,7 @@ def _run_chunk(
 ) -> Chunk:
     subsets = design.take(range(first, stop))
     constant = degenerate(trainer.split, subsets)
-    count = 0 if constant is None else int((~constant[1]).sum())
+    numbers = subsets.models[:0] if constant is None else subsets.models[~constant[1]]
     if outcome == "correct":
         data: NDArray[Any] = np.packbits(trainer.predict(subsets) == y, axis=1)
     else:
@@ -199,7 +234,7 @@ def _run_chunk(
             )
         if not np.isfinite(data).all():
             raise InputError("outcome returned NaN or infinity")
-    return Chunk(first, stop, count, data)
+    return Chunk(first, stop, numbers, data)
 
 
 def _margin(codes: NDArray[Any], scores: NDArray[Any]) -> NDArray[Any]:
@@ -240,15 +275,16 @@ def _gather(
     chunks = sorted(chunks, key=lambda c: (c.first, c.stop))
     models = np.concatenate([np.arange(c.first, c.stop) for c in chunks])
     data = np.concatenate([c.data for c in chunks])
-    models, place = np.unique(models, return_index=True)
+    models, place = np.unique(models, return_index=True)  # ranges of several writers may overlap
     if only is not None:
         inside = (models >= only.start) & (models < only.stop)
         models, place = models[inside], place[inside]
+    constant = np.unique(np.concatenate([c.degenerate for c in chunks]))
     return Outcomes(
         design=Design(**declaration["design"]),
         models=models,
         data=data[place],
         n_judges=int(declaration["n_judges"]),
-        degenerate=sum(c.degenerate for c in chunks if only is None or c.first in only),
+        degenerate_models=constant[np.isin(constant, models)],
         declaration=declaration,
     )

@@ -3,42 +3,88 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
+from functools import partial
 from typing import Any, Literal, TypeVar
 
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, cpu_count, delayed, effective_n_jobs
 from threadpoolctl import threadpool_limits
+
+from cdvm.cluster import active_client, stream_over
+from cdvm.errors import InputError
 
 __all__ = ["Prefer", "stream"]
 
 Prefer = Literal["threads", "processes"]
 Result = TypeVar("Result")
 
+_PATIENCE = 3  # times the worker processes may die without one task done
+
 
 def stream(
     function: Callable[..., Result],
     tasks: Sequence[tuple[Any, ...]],
     *,
+    shared: tuple[Any, ...] | None = None,
     n_jobs: int | None = -1,
     prefer: Prefer = "threads",
 ) -> Iterator[tuple[int, Result]]:
-    """Yield ``(k, function(*tasks[k]))`` in the order of completion.
+    """Yield ``(k, function(*shared, *tasks[k]))`` in the order of completion.
 
     Threads suit work that spends its time in NumPy, processes suit Python code. A surrounding
-    ``joblib.parallel_config`` (a Dask cluster, say) wins over ``prefer``.
+    ``joblib.parallel_config`` wins over ``prefer``. Where it names a Dask cluster (see
+    :func:`cdvm.on_cluster`), tasks that say what they share run there, whatever ``n_jobs``; tasks with
+    ``shared=None`` stay on this machine.
+
+    A worker process that dies is replaced and its tasks are run again, so tasks must not mind.
 
     BLAS rounds differently with other numbers of threads. It gets one per task, or all of them where there is
     a single task, so results do not depend on ``n_jobs``, and tasks side by side do not fight for cores.
     """
-    blas_threads = 1 if len(tasks) > 1 else None
-    jobs = min(effective_n_jobs(n_jobs), len(tasks))
-    with threadpool_limits(limits=blas_threads):
+    client = active_client()
+    if client is not None and shared is not None:
+        yield from stream_over(client, function, shared, tasks)
+        return
+    function = partial(function, *(shared or ()))
+    # a cluster's number of workers says nothing about this machine
+    jobs = min(effective_n_jobs(n_jobs) if client is None else _local_jobs(n_jobs), len(tasks))
+    with threadpool_limits(limits=1 if len(tasks) > 1 else None):
         if jobs <= 1:
             for k, task in enumerate(tasks):
                 yield k, function(*task)
             return
+        if client is None:
+            parallel = Parallel(n_jobs=jobs, prefer=prefer, return_as="generator_unordered")
+        else:
+            backend = "threading" if prefer == "threads" else "loky"
+            parallel = Parallel(n_jobs=jobs, backend=backend, return_as="generator_unordered")
         run = _numbered_alone if prefer == "processes" else _numbered
-        parallel = Parallel(n_jobs=jobs, prefer=prefer, return_as="generator_unordered")
-        yield from parallel(delayed(run)(function, k, *task) for k, task in enumerate(tasks))
+        yield from _until_done(parallel, partial(run, function), tasks)
+
+
+def _until_done(
+    parallel: Any, run: Callable[..., tuple[int, Result]], tasks: Sequence[tuple[Any, ...]]
+) -> Iterator[tuple[int, Result]]:
+    """Start again what was lost with a worker process that died."""
+    left, deaths = dict(enumerate(tasks)), 0
+    while left:
+        try:
+            for k, result in parallel(delayed(run)(k, *task) for k, task in list(left.items())):
+                del left[k]
+                deaths = 0
+                yield k, result
+        except BrokenExecutor as error:
+            deaths += 1
+            if deaths >= _PATIENCE:
+                raise InputError(
+                    f"worker processes were killed {deaths} times in a row, most likely for want of memory: "
+                    "run fewer at once (n_jobs, --jobs)"
+                ) from error
+
+
+def _local_jobs(n_jobs: int | None) -> int:
+    wanted = 1 if n_jobs is None else n_jobs
+    return wanted if wanted > 0 else max(cpu_count() + 1 + wanted, 1)
 
 
 def _numbered(function: Callable[..., Result], k: int, *task: Any) -> tuple[int, Result]:

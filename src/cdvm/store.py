@@ -1,10 +1,18 @@
-"""Outcomes on disk: a directory that survives being killed at any moment.
+"""Outcomes in a directory or at an address: a store that survives being killed at any moment.
 
 ``manifest.json`` declares up front what the store is for: the design, the learner, the outcome, a fingerprint
 of the data. Each finished range of models is one file named
-``<first>-<stop>-<degenerate>-<checksum>.npy``, written under another name and moved into place, so a file
-is either whole or not there. Which models are done follows from the names alone; a file that does not match
-its checksum is set aside and its models are computed again.
+``<first>-<stop>-<degenerate>-<checksum>.npy``: the outcomes, and the numbers of the degenerate models among
+them. Which models are done follows from the names alone. ``wanted-<first>-<stop>`` are empty files, one a
+range that some run set out to do.
+
+A local file is written under another name and moved into place. Remote filesystems cannot all do that, so a
+file is never believed for being there: one that does not match the checksum in its name (half-written,
+truncated, altered) is reported, set aside, and its models are computed again.
+
+Several writers may share a store. What a model answers follows from the declaration and its number, so a
+range that two of them do is the same file twice; ranges that overlap in part are both kept, and a reader
+takes each model once.
 """
 
 from __future__ import annotations
@@ -16,116 +24,187 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BytesIO
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cdvm.errors import InputWarning, StoreError
-from cdvm.files import write_whole
+from cdvm.places import Address, open_place
 
-__all__ = ["Chunk", "Store", "missing_ranges"]
+__all__ = ["Chunk", "ChunkFile", "Store", "missing_ranges", "refuse_other"]
 
 _FORMAT = 1
+_MANIFEST = "manifest.json"
 _NAME = re.compile(r"(\d{8,})-(\d{8,})-(\d+)-([0-9a-f]{8})\.npy")
+_WANTED = re.compile(r"wanted-(\d{8,})-(\d{8,})")
+_DAMAGED = ".damaged"
 
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Outcomes of models ``first`` to ``stop``, and how many of them were degenerate."""
+    """Outcomes of models ``first`` to ``stop``, and the numbers of those that were degenerate."""
+
+    first: int
+    stop: int
+    degenerate: NDArray[np.int64]
+    data: NDArray[Any]
+
+
+class ChunkFile(NamedTuple):
+    """What the name of a chunk's file says."""
 
     first: int
     stop: int
     degenerate: int
-    data: NDArray[Any]
+    checksum: int
+    name: str
 
 
 class Store:
-    """A directory of outcomes that belongs to one declaration.
+    """A place with outcomes that belong to one declaration.
 
     Parameters
     ----------
-    path : path
+    path : path or fsspec address
     declaration : dict of plain values, or None to open whatever is there
     """
 
-    def __init__(self, path: str | Path, declaration: dict[str, Any] | None = None) -> None:
-        self.path = Path(path)
-        manifest = self.path / "manifest.json"
-        if manifest.exists():
-            self.declaration = _read_manifest(manifest)
-            if declaration is not None:
-                _refuse_other(self.path, self.declaration, json.loads(json.dumps(declaration)))
-        elif declaration is None:
-            raise StoreError(f"{self.path} is no outcome store: it has no manifest.json")
-        else:
-            if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
-                raise StoreError(f"{self.path} is not empty and is no outcome store: name another directory")
-            self.path.mkdir(parents=True, exist_ok=True)
-            self.declaration = json.loads(json.dumps(declaration))
-            text = json.dumps({"format": _FORMAT, **self.declaration}, indent=2, sort_keys=True)
-            write_whole(manifest, text.encode())
+    def __init__(self, path: Address, declaration: dict[str, Any] | None = None) -> None:
+        self.place = open_place(path)
+        self.path = self.place.address
+        found = self._manifest()
+        if found is None:
+            if declaration is None:
+                raise StoreError(f"{self.path} is no outcome store: it has no manifest.json")
+            found = self._declare(declaration)
+        if declaration is not None:
+            refuse_other(self.path, found, json.loads(json.dumps(declaration)))
+        self.declaration = found
+
+    def _manifest(self) -> dict[str, Any] | None:
+        try:
+            content = self.place.read(_MANIFEST)
+        except FileNotFoundError:
+            return None
+        return _parse_manifest(f"{self.path}/{_MANIFEST}", content)
+
+    def _declare(self, declaration: dict[str, Any]) -> dict[str, Any]:
+        """Write the manifest, and return what is there then: another run may have been faster."""
+        if self.place.names() and self._manifest() is None:
+            raise StoreError(f"{self.path} is not empty and is no outcome store: name another directory")
+        self.place.make()
+        text = json.dumps({"format": _FORMAT, **declaration}, indent=2, sort_keys=True)
+        self.place.create(_MANIFEST, text.encode())
+        found = self._manifest()
+        if found is None:
+            raise StoreError(f"{self.path} does not keep what is written to it: name another place")
+        return found
 
     def ranges(self) -> list[tuple[int, int]]:
         """Model ranges whose outcomes are here, in order."""
-        return sorted((first, stop) for first, stop, *_ in self._files())
+        return [(file.first, file.stop) for file in self.files()]
+
+    def wanted(self) -> list[tuple[int, int]]:
+        """Model ranges that runs set out to do, in order."""
+        matches = map(_WANTED.fullmatch, self.place.names())
+        return sorted((int(match[1]), int(match[2])) for match in matches if match)
+
+    def want(self, first: int, stop: int) -> None:
+        """Note that models ``first`` to ``stop`` are to be done."""
+        if missing_ranges(first, stop, self.wanted(), stop):
+            self.place.write(f"wanted-{first:08d}-{stop:08d}", b"")
 
     def write(self, chunk: Chunk) -> None:
         """Add a finished range of models."""
         buffer = BytesIO()
         np.save(buffer, chunk.data, allow_pickle=False)
+        np.save(buffer, chunk.degenerate, allow_pickle=False)
         content = buffer.getvalue()
-        name = f"{chunk.first:08d}-{chunk.stop:08d}-{chunk.degenerate}-{zlib.crc32(content):08x}.npy"
-        write_whole(self.path / name, content)
+        count, checksum = len(chunk.degenerate), zlib.crc32(content)
+        self.place.write(f"{chunk.first:08d}-{chunk.stop:08d}-{count}-{checksum:08x}.npy", content)
 
     def read(self) -> Iterator[Chunk]:
         """Every whole range, in order; a damaged file is reported, set aside and skipped."""
-        for first, stop, degenerate, checksum, file in sorted(self._files()):
-            content = file.read_bytes()
-            if zlib.crc32(content) != checksum:
-                file.replace(file.with_name(file.name + ".damaged"))
-                warnings.warn(
-                    f"{file} is damaged: it was set aside, and models {first} to {stop} count as not done",
-                    InputWarning,
-                    stacklevel=2,
-                )
+        for file in self.files():
+            try:
+                content = self.place.read(file.name)
+            except FileNotFoundError:  # another reader found it damaged
                 continue
-            yield Chunk(first, stop, degenerate, np.load(BytesIO(content), allow_pickle=False))
+            if zlib.crc32(content) == file.checksum:
+                yield _parse_chunk(file, content)
+                continue
+            moved = self.place.rename(file.name, file.name + _DAMAGED)
+            warnings.warn(
+                f"{self.path}/{file.name} is damaged: it {'was' if moved else 'could not be'} set aside, and "
+                f"models {file.first} to {file.stop} count as not done",
+                InputWarning,
+                stacklevel=2,
+            )
 
-    def _files(self) -> Iterator[tuple[int, int, int, int, Path]]:
-        for file in self.path.iterdir():
-            match = _NAME.fullmatch(file.name)
-            if match:
-                first, stop, degenerate = (int(g) for g in match.groups()[:3])
-                yield first, stop, degenerate, int(match[4], 16), file
+    def files(self) -> list[ChunkFile]:
+        """Files of finished ranges, in order."""
+        matches = map(_NAME.fullmatch, self.place.names())
+        return sorted(
+            ChunkFile(int(match[1]), int(match[2]), int(match[3]), int(match[4], 16), match[0])
+            for match in matches
+            if match
+        )
+
+    def whole(self, file: ChunkFile) -> bool:
+        """Whether a file is as it was written."""
+        try:
+            return zlib.crc32(self.place.read(file.name)) == file.checksum
+        except FileNotFoundError:
+            return False
+
+    def set_aside(self) -> list[str]:
+        """Names of files that were found damaged before."""
+        return sorted(name for name in self.place.names() if name.endswith(_DAMAGED))
+
+
+def _parse_chunk(file: ChunkFile, content: bytes) -> Chunk:
+    buffer = BytesIO(content)
+    data = np.load(buffer, allow_pickle=False)
+    if buffer.tell() < len(content):
+        degenerate = np.load(buffer, allow_pickle=False)
+    else:  # files of old say how many, not which
+        degenerate = np.arange(file.first, file.first + file.degenerate)
+    return Chunk(file.first, file.stop, degenerate, data)
 
 
 def missing_ranges(first: int, stop: int, done: list[tuple[int, int]], at_most: int) -> list[tuple[int, int]]:
-    """What of ``first`` to ``stop`` is not done, in pieces of at most ``at_most`` models.
+    """What of ``first`` to ``stop`` is not done, cut at the multiples of ``at_most``.
+
+    Runs over different ranges thus cut at the same places.
 
     >>> missing_ranges(0, 10, [(2, 4)], at_most=3)
-    [(0, 2), (4, 7), (7, 10)]
+    [(0, 2), (4, 6), (6, 9), (9, 10)]
     """
     gaps, at = [], first
     for a, b in [*sorted(done), (stop, stop)]:
-        gaps += [(s, min(s + at_most, a, stop)) for s in range(at, min(a, stop), at_most)]
+        end = min(a, stop)
+        while at < end:
+            cut = min((at // at_most + 1) * at_most, end)
+            gaps.append((at, cut))
+            at = cut
         at = max(at, b)
     return gaps
 
 
-def _read_manifest(manifest: Path) -> dict[str, Any]:
+def _parse_manifest(name: str, content: bytes) -> dict[str, Any]:
     try:
-        declared: dict[str, Any] = json.loads(manifest.read_text())
+        declared: dict[str, Any] = json.loads(content)
         version = declared.pop("format")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise StoreError(f"{manifest} cannot be read ({error}): delete the store and run again") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StoreError(f"{name} cannot be read ({error}): delete the store and run again") from error
     if version != _FORMAT:
-        raise StoreError(f"{manifest} has format {version}; this version reads format {_FORMAT}")
+        raise StoreError(f"{name} has format {version}; this version reads format {_FORMAT}")
     return declared
 
 
-def _refuse_other(path: Path, here: dict[str, Any], wanted: dict[str, Any]) -> None:
+def refuse_other(path: Address, here: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """Raise, with the differences, where a store's declaration is not the wanted one."""
     differences = list(_differences(here, wanted))
     if differences:
         raise StoreError(
