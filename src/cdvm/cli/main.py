@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cdvm.cli import outcomes
 from cdvm.cli.benchmark import run
 from cdvm.cli.benchmark_report import figures, table
 from cdvm.cli.datasets import datasets
@@ -57,6 +58,15 @@ app.add_typer(benchmark, name="benchmark")
 benchmark.command(no_args_is_help=True)(_friendly(run))
 benchmark.command(no_args_is_help=True)(_friendly(table))
 benchmark.command(no_args_is_help=True)(_friendly(figures))
+
+_outcomes = typer.Typer(
+    help="Train models in parts: several runs into one store, its state, and merging stores.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+for _command in (outcomes.run, outcomes.merge, outcomes.status):
+    _outcomes.command(no_args_is_help=True)(_friendly(_command))
+app.add_typer(_outcomes, name="outcomes")
 
 
 def _version(wanted: bool) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 __all__ = [
+    "Cluster",
     "DatasetName",
     "Ignore",
     "Jobs",
@@ -43,8 +44,14 @@ Keep = Annotated[
     typer.Option(help="How much to keep: 5%, 0.05 or 120 (rows). Repeat for several.", show_default="10%"),
 ]
 Store = Annotated[
-    Path | None,
-    typer.Option(help="Directory for the models' outcomes; an interrupted run goes on from there."),
+    str | None,
+    typer.Option(
+        help="Directory or address (s3://…) for the models' outcomes; an interrupted run goes on from there."
+    ),
 ]
 Seed = Annotated[int, typer.Option(help="Seed of all randomness.")]
 Jobs = Annotated[int, typer.Option(help="Parallel tasks; -1 for all cores.")]
+Cluster = Annotated[
+    str | None,
+    typer.Option(help="Train on the Dask cluster of this scheduler instead, e.g. tcp://10.0.0.1:8786."),
+]

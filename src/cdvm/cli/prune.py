@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from cdvm.cli.options import (
+    Cluster,
     DatasetName,
     Ignore,
     Jobs,
@@ -68,6 +69,7 @@ def prune(
     ] = False,
     seed: Seed = 0,
     jobs: Jobs = -1,
+    cluster: Cluster = None,
 ) -> None:
     """Choose the rows of a training table to keep.
 
@@ -98,7 +100,7 @@ def prune(
     chosen = choose(
         source,
         budgets,
-        Request(method, remove, per_class, models, inclusion, alpha, kappa, tune, store, seed, jobs),
+        Request(method, remove, per_class, models, inclusion, alpha, kappa, tune, store, seed, jobs, cluster),
     )
     report = figures(source, chosen, judges, seed=seed, jobs=jobs)
     if out is not None:

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
 
 from cdvm.baselines import select_with
 from cdvm.cli.source import Source
+from cdvm.cluster import on_cluster
 from cdvm.errors import InputError
+from cdvm.outcomes import Outcomes, record_outcomes
 from cdvm.program import resolve_budget
 from cdvm.pruner import CDVM
+from cdvm.pruner import _default_inclusion as default_inclusion
 from cdvm.selection import Selection
+from cdvm.subsets import Design
 
-__all__ = ["Chosen", "Request", "choose"]
+__all__ = ["Chosen", "Request", "choose", "placed", "record"]
 
 
 @dataclass(frozen=True)
@@ -29,9 +36,10 @@ class Request:
     alpha: float
     kappa: float | None
     tune: bool
-    store: Path | None
+    store: str | None
     seed: int
     jobs: int
+    cluster: str | None = None
 
 
 @dataclass(frozen=True)
@@ -48,8 +56,33 @@ def choose(source: Source, budgets: dict[str, float], request: Request) -> Chose
     for budget in budgets.values():
         resolve_budget(budget, source.split.n_rows)
     find = _by_cdvm if request.method == "cdvm" else _by_baseline
-    selections, details = find(source, list(budgets.values()), request)
+    with placed(request.cluster):
+        selections, details = find(source, list(budgets.values()), request)
     return Chosen(dict(zip(budgets, selections, strict=True)), request.method, details)
+
+
+def placed(cluster: str | None) -> AbstractContextManager[Any]:
+    """Where models are trained: on this machine, or on the cluster at an address."""
+    return nullcontext() if cluster is None else on_cluster(cluster)
+
+
+def record(
+    source: Source, models: range, *, inclusion: float | None, store: str, seed: int, jobs: int
+) -> Outcomes:
+    """Outcomes of some of the models that ``choose`` would train with the same settings."""
+    split = source.split
+    return record_outcomes(
+        split,
+        source.learner,
+        Design(
+            split.n_rows,
+            default_inclusion(split) if inclusion is None else inclusion,
+            seed=int(check_random_state(seed).randint(np.iinfo(np.int32).max)),
+        ),
+        models,
+        store=store,
+        n_jobs=jobs,
+    )
 
 
 def _by_cdvm(

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from cdvm.cli.options import (
+    Cluster,
     DatasetName,
     Ignore,
     Jobs,
@@ -68,6 +69,7 @@ def value(
     scale: Scale = None,
     seed: Seed = 0,
     jobs: Jobs = -1,
+    cluster: Cluster = None,
 ) -> None:
     """Value the rows of a training table.
 
@@ -76,6 +78,7 @@ def value(
 
     Example: `cdvm value train.csv --target label --method out_of_bag --out values.csv`
     """
+    from cdvm.cli.run import placed
     from cdvm.cli.source import load_source
     from cdvm.cli.value_report import (
         check_request,
@@ -114,10 +117,12 @@ def value(
     options |= {"seed": seed, "n_jobs": jobs}
     if method == "all" and flipped is not None:
         options = {"n_models": 1000, **options}
-        found = detect_with_each(split, source.learner, flipped, valuation_names(), **options)
-        print_detection(source, list(found), len(flipped))
+        with placed(cluster):
+            found = list(detect_with_each(split, source.learner, flipped, valuation_names(), **options))
+        print_detection(source, found, len(flipped))
         return
-    values = value_rows(split, source.learner, method, **options)
+    with placed(cluster):
+        values = value_rows(split, source.learner, method, **options)
     if out is not None:
         write_values(out, source, values)
     if report == "noise" and flipped is not None:

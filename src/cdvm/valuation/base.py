@@ -199,16 +199,19 @@ class Game:
             return answer
         step = self._trainer.chunk
         starts = range(0, len(subsets), step)
-        tasks = [(self._trainer, subsets[a : a + step], self._y) for a in starts]
+        tasks = [(subsets[a : a + step],) for a in starts]
+        shared = (self._trainer, self._y)
         answer = np.empty(len(subsets))
-        for k, part in stream(_score_chunk, tasks, n_jobs=self.n_jobs, prefer=self._trainer.prefer):
+        for k, part in stream(
+            _score_chunk, tasks, shared=shared, n_jobs=self.n_jobs, prefer=self._trainer.prefer
+        ):
             answer[starts[k] : starts[k] + step] = part
             if bar is not None:
                 bar.advance(len(part))
         return answer
 
 
-def _score_chunk(trainer: Trainer, subsets: Subsets, y: NDArray[Any]) -> Vector:
+def _score_chunk(trainer: Trainer, y: NDArray[Any], subsets: Subsets) -> Vector:
     return score(trainer.split, y, trainer.predict(subsets))
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cdvm.errors import InputError
 from cdvm.outcomes import Outcomes
+from cdvm.places import inside
 from cdvm.split import Split
 from cdvm.valuation import valuation_options, value_rows
 from cdvm.valuation.base import LearnerLike, Values
@@ -81,7 +82,7 @@ def detect_with_each(
         Training rows whose labels were flipped.
     methods : sequence of str
     store : path, optional
-        Directory with one outcome store a run.
+        Directory or address with one outcome store a run.
     **options
         For the methods, e.g. ``n_models``, ``seed`` and ``n_jobs``.
     """
@@ -92,7 +93,7 @@ def detect_with_each(
             known = valuation_options(method)
             mine = {name: value for name, value in options.items() if name in known}
             if store is not None and "store" in known:
-                mine["store"] = Path(store) / ("bootstrap" if method in _BOOTSTRAP else method)
+                mine["store"] = inside(store, "bootstrap" if method in _BOOTSTRAP else method)
             if method in _BOOTSTRAP:
                 run = run or record_bootstrap(split, learner, **mine)
                 mine = {"outcomes": run}

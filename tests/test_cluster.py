@@ -1,0 +1,197 @@
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from cdvm import (
+    CDVM,
+    Design,
+    InputError,
+    InputWarning,
+    Outcomes,
+    SklearnLearner,
+    Subsets,
+    on_cluster,
+    record_outcomes,
+    utilities,
+)
+from cdvm.cluster import _single_thread
+from cdvm.parallel import stream
+
+pytest.importorskip("distributed")
+
+PATIENCE = 120  # seconds until a test gives up
+
+
+class Processes:
+    """A scheduler and workers, each a process of its own that nothing restarts."""
+
+    def __init__(self, directory, **environment):
+        self.file, self.running = directory / "scheduler.json", []
+        self.environment = {**os.environ, **environment}
+        self.scheduler = self._start("dask_scheduler", "--port", "0", "--host", "127.0.0.1", "--no-dashboard")
+        wait_until(self.file.exists)
+        self.address = json.loads(self.file.read_text())["address"]
+
+    def start_worker(self):
+        return self._start("dask_worker", "--nthreads", "1", "--no-nanny", "--no-dashboard")
+
+    def _start(self, kind, *options):
+        command = [sys.executable, "-m", f"distributed.cli.{kind}", "--scheduler-file", str(self.file)]
+        with open(self.file.with_name(f"{len(self.running)}.log"), "w") as log:
+            process = subprocess.Popen(
+                [*command, *options], stdout=log, stderr=subprocess.STDOUT, env=self.environment
+            )
+        self.running.append(process)
+        return process
+
+    def stop(self):
+        for process in self.running:
+            process.kill()
+            process.wait()
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "gave up waiting"
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def processes(tmp_path):
+    directory = tmp_path / "cluster"
+    directory.mkdir()
+    started = []
+
+    def start(**environment):
+        started.append(Processes(directory, **environment))
+        return started[-1]
+
+    yield start
+    for cluster in started:
+        cluster.stop()
+
+
+@pytest.fixture(scope="module")
+def tree():
+    return SklearnLearner(DecisionTreeClassifier(splitter="random"))  # random, seeded by the model's number
+
+
+@pytest.fixture(scope="module")
+def design(wine):
+    return Design(wine.n_rows, 0.1, seed=1)
+
+
+@pytest.fixture(scope="module")
+def serial(wine, tree, design):
+    return record_outcomes(wine, tree, design, range(2000), n_jobs=1)
+
+
+def equal(a: Outcomes, b: Outcomes) -> bool:
+    return (
+        np.array_equal(a.models, b.models)
+        and np.array_equal(a.data, b.data)
+        and np.array_equal(a.degenerate_models, b.degenerate_models)
+    )
+
+
+def chunks_in(store):
+    return len(list(store.glob("0*.npy")))
+
+
+def test_workers_that_die_cost_no_model_and_no_bit(wine, tree, design, serial, processes, tmp_path):
+    """Two workers; one is killed in mid-run, then a third comes and the second is killed as well.
+
+    In the end no process is left that had ever been sent the data at the start.
+    """
+    store, cluster = tmp_path / "store", processes()
+    first, second = cluster.start_worker(), cluster.start_worker()
+    seen = []
+
+    def disturb():
+        wait_until(lambda: chunks_in(store) >= 2)
+        first.kill()  # SIGKILL
+        seen.append(chunks_in(store))
+        third = cluster.start_worker()
+        wait_until(lambda: chunks_in(store) >= 6)
+        second.kill()
+        seen.append(chunks_in(store))
+        assert third.poll() is None
+
+    saboteur = threading.Thread(target=disturb)
+    with on_cluster(cluster.address) as client:
+        client.wait_for_workers(2, timeout=PATIENCE)
+        saboteur.start()
+        outcomes = record_outcomes(wine, tree, design, range(2000), store=store)
+        saboteur.join()
+        assert len(client.ncores()) == 1
+    assert len(seen) == 2
+    assert max(seen) < 40, "the run was over before the workers were killed"
+    assert chunks_in(store) == 40
+    assert equal(outcomes, serial)
+    assert equal(Outcomes.load(store), serial)
+
+
+def test_a_cluster_takes_what_is_trained_and_nothing_else(wine, tree, design, serial, processes):
+    cluster = processes()
+    with pytest.warns(InputWarning, match="has no workers yet"), on_cluster(cluster.address):
+        pass
+    cluster.start_worker()
+    sets = Subsets.of([[0, 60, 130], [1, 61, 131]] * 30, wine.n_rows)
+    here = utilities(wine, tree, sets, n_jobs=1)
+    with on_cluster(cluster.address) as client:
+        client.wait_for_workers(1, timeout=PATIENCE)
+        worker = set(client.run(os.getpid).values())
+        assert dict(stream(os.getpid, [(), ()], shared=())) == dict.fromkeys([0, 1], *worker)
+        assert set(dict(stream(os.getpid, [(), ()])).values()) == {os.getpid()}
+        assert (utilities(wine, tree, sets) == here).all()
+        with pytest.raises(InputError, match="outcome returned an array of shape"):
+            record_outcomes(wine, tree, design, range(60), outcome=lambda y, s: s[:, 0, 0])
+        with joblib.parallel_config("dask", client=client):
+            pruner = CDVM(tree, n_models=100, inclusion=0.1, random_state=0).fit(wine.X, wine.y)
+        assert len(pruner.select(10)) == 10
+    alone = CDVM(tree, n_models=100, inclusion=0.1, random_state=0, n_jobs=1).fit(wine.X, wine.y)
+    assert equal(pruner.outcomes_, alone.outcomes_)
+
+
+def test_a_task_that_kills_its_workers_and_a_scheduler_that_dies_end_in_one_line(processes):
+    cluster = processes(DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0")
+    cluster.start_worker()
+    with on_cluster(cluster.address) as client:
+        client.wait_for_workers(1, timeout=PATIENCE)
+        with pytest.raises(InputError, match="have they memory enough"):
+            list(stream(os._exit, [(1,)], shared=()))
+        cluster.start_worker()
+        client.wait_for_workers(1, timeout=PATIENCE)
+        results = stream(time.sleep, [(0.05,)] * 1000, shared=())
+        next(results)
+        cluster.scheduler.kill()
+        with pytest.raises(InputError, match="has gone away: .* run the same command again"):
+            list(results)
+
+
+def test_no_scheduler_is_said_with_the_address():
+    with pytest.raises(InputError, match=r"cluster='tcp://127.0.0.1:9': no Dask scheduler answers"):
+        on_cluster("tcp://127.0.0.1:9").__enter__()
+
+
+def test_blas_keeps_one_thread_while_any_task_runs():
+    def threads():
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    with threadpool_limits(limits=2):
+        before = threads()
+        with _single_thread:
+            with _single_thread:
+                assert threads() == {1}
+            assert threads() == {1}  # the first to leave does not lift the limit of the other
+        assert threads() == before
