@@ -1,9 +1,11 @@
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -23,7 +25,7 @@ from cdvm import (
     merge_stores,
     record_outcomes,
 )
-from cdvm.store import missing_ranges
+from cdvm.store import Store, missing_ranges
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +44,11 @@ def whole(wine, learner, design):
 
 
 def equal(a: Outcomes, b: Outcomes) -> bool:
-    return (a.models == b.models).all() and (a.data == b.data).all() and a.degenerate == b.degenerate
+    return (
+        np.array_equal(a.models, b.models)
+        and np.array_equal(a.data, b.data)
+        and np.array_equal(a.degenerate_models, b.degenerate_models)
+    )
 
 
 def test_bits_are_what_fitting_by_hand_gives(wine, design, whole):
@@ -80,11 +86,9 @@ def test_only_missing_models_are_trained(wine, learner, design, whole, tmp_path,
     assert fewer.models.tolist() == list(range(60))
 
 
-def test_a_killed_run_goes_on_and_ends_with_the_same_bits(wine, tmp_path):
-    store = tmp_path / "store"
-    script = f"""
+SCRIPT = """
+import sys
 import time
-import numpy as np
 from sklearn.datasets import load_wine
 from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import StandardScaler
@@ -92,32 +96,147 @@ from cdvm import Design, SklearnLearner, Split, record_outcomes
 
 class Slow(GaussianNB):
     def fit(self, X, y):
-        time.sleep(0.004)
+        time.sleep(0.001)
         return super().fit(X, y)
-Slow.__module__, Slow.__qualname__ = "tests.slow", "Slow"
+Slow.__module__, Slow.__qualname__ = "sklearn.naive_bayes", "GaussianNB"
 
+store, inclusion, first, stop = sys.argv[1:]
 X, y = load_wine(return_X_y=True)
 split = Split.from_arrays(StandardScaler().fit_transform(X), y, random_state=0)
-record_outcomes(split, SklearnLearner(Slow()), Design(split.n_rows, 0.1, seed=1), range(1000),
-                n_jobs=1, store={str(store)!r})
+design = Design(split.n_rows, float(inclusion), seed=1)
+print("ready", flush=True)
+sys.stdin.readline()
+record_outcomes(split, SklearnLearner(Slow()), design, range(int(first), int(stop)), n_jobs=1, store=store)
 """
-    for _ in range(2):
-        process = subprocess.Popen([sys.executable, "-c", script])
-        before = len(list(store.glob("0*.npy"))) if store.exists() else 0
-        deadline = time.monotonic() + 60
-        while not store.exists() or len(list(store.glob("0*.npy"))) < before + 3:
+
+
+def start(store, inclusion, first, stop):
+    """A process that trains models into a store, as soon as it is told to."""
+    words = [sys.executable, "-c", SCRIPT, *map(str, (store, inclusion, first, stop))]
+    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def go(process):
+    process.stdin.write("\n")
+    process.stdin.flush()
+
+
+def test_a_run_killed_ten_times_ends_with_the_same_bits(wine, learner, design, tmp_path, rng):
+    """SIGKILL at random moments, each time followed by the same command."""
+    store, done = tmp_path / "store", []
+    for _ in range(10):
+        process = start(store, 0.1, 0, 1500)
+        go(process)
+        enough = len(list(store.glob("0*.npy"))) + rng.integers(2)
+        while len(list(store.glob("0*.npy"))) < enough:
             assert process.poll() is None, "the run ended before it could be killed"
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+            time.sleep(0.002)
+        time.sleep(rng.uniform(0, 0.15))
         os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-    done = Outcomes.load(store).n_models
-    assert 0 < done < 1000
-    subprocess.run([sys.executable, "-c", script], check=True)
-    resumed = Outcomes.load(store)
-    design = Design(wine.n_rows, 0.1, seed=1)
-    straight = record_outcomes(wine, SklearnLearner(GaussianNB()), design, range(1000), n_jobs=1)
-    assert equal(resumed, straight)
+        assert process.wait() == -signal.SIGKILL, "the run ended before it could be killed"
+        done.append(len(list(store.glob("0*.npy"))))
+    assert 0 < done[-1] < 30
+    last = start(store, 0.1, 0, 1500)
+    go(last)
+    assert last.wait() == 0
+    straight = record_outcomes(wine, learner, design, range(1500), n_jobs=1)
+    assert equal(Outcomes.load(store), straight)
+    assert len(list(store.glob("0*.npy"))) == 30
+
+
+def test_two_writers_at_once_may_overlap(wine, learner, tmp_path):
+    """Two processes create one store at the same moment; a third of the models is done by both."""
+    store = tmp_path / "store"
+    writers = [start(store, 0.01, 0, 430), start(store, 0.01, 215, 600)]
+    for writer in writers:
+        go(writer)
+    assert [writer.wait() for writer in writers] == [0, 0]
+    straight = record_outcomes(wine, learner, Design(wine.n_rows, 0.01, seed=1), range(600), n_jobs=1)
+    assert straight.degenerate > 100
+    assert equal(Outcomes.load(store), straight)  # the degenerate models are counted once, too
+    assert Store(store).wanted() == [(0, 430), (215, 600)]
+
+
+def test_of_two_runs_that_claim_one_directory_one_is_refused(tmp_path):
+    def claim(number):
+        try:
+            return Store(tmp_path / "s", {"number": number}).declaration
+        except StoreError as error:
+            return str(error)
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(claim, range(8)))
+    winner = Store(tmp_path / "s").declaration
+    assert answers.count(winner) == 1
+    assert sum("belongs to another run: number is" in str(answer) for answer in answers) == 7
+
+
+def test_a_full_disk_ends_in_one_line_and_a_usable_store(wine, learner, design, whole, tmp_path):
+    """The disk is a real one of 64 KiB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)], check=False).returncode:
+        pytest.skip("no right to mount a small disk")
+    try:
+        store = disk / "store"
+        with pytest.raises(StoreError, match=r"cannot be written \(No space left on device\): .*make room"):
+            record_outcomes(wine, learner, design, range(2000), n_jobs=1, store=store)
+        kept = Outcomes.load(store)
+        assert 100 <= kept.n_models < 2000
+        assert (kept.data[:100] == whole.data[:100]).all()
+        assert not [file for file in store.iterdir() if file.name.endswith(".part")]
+        subprocess.run(["mount", "-o", "remount,size=1m", str(disk)], check=True)
+        assert equal(record_outcomes(wine, learner, design, range(130), n_jobs=1, store=store), whole)
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_file_that_cannot_grow_ends_in_one_line_and_a_usable_store(wine, learner, design, whole, tmp_path):
+    """The system refuses to write files of more than 300 bytes."""
+    store = tmp_path / "store"
+    record_outcomes(wine, learner, design, range(50), n_jobs=1, store=store)
+    before = sorted(store.iterdir())
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300, limits[1]))
+    try:
+        with pytest.raises(StoreError, match=r"cannot be written \(File too large\)"):
+            record_outcomes(wine, learner, design, range(130), n_jobs=1, store=store)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert sorted(store.iterdir()) == sorted([*before, store / "wanted-00000000-00000130"])
+    assert equal(record_outcomes(wine, learner, design, range(130), n_jobs=1, store=store), whole)
+
+
+@pytest.fixture
+def address():
+    fsspec = pytest.importorskip("fsspec")
+    yield "memory://outcomes/run"
+    fsspec.filesystem("memory").rm("/outcomes", recursive=True)
+
+
+def test_a_store_at_an_address_is_like_any_other(wine, learner, design, whole, address, tmp_path):
+    import fsspec
+
+    record_outcomes(wine, learner, design, range(60), n_jobs=1, store=address)
+    record_outcomes(wine, learner, design, range(55, 130), n_jobs=1, store=address)
+    assert equal(Outcomes.load(address), whole)
+    with pytest.raises(StoreError, match=r"design.seed is 1 there and 2 here"):
+        record_outcomes(wine, learner, replace(design, seed=2), range(4), n_jobs=1, store=address)
+    memory = fsspec.filesystem("memory")
+    half, altered = sorted(memory.glob("/outcomes/run/0*.npy"))[:2]
+    memory.pipe_file(half, memory.cat_file(half)[:100])  # a writer died
+    memory.pipe_file(altered, memory.cat_file(altered)[:-1] + b"x")
+    with pytest.warns(InputWarning, match=r"memory://outcomes/run/0\S+ is damaged: it was set aside"):
+        again = record_outcomes(wine, learner, design, range(130), n_jobs=1, store=address)
+    assert equal(again, whole)
+    assert len(memory.glob("/outcomes/run/*.damaged")) == 2
+    with pytest.raises(StoreError, match="has no manifest"):
+        Outcomes.load("memory://outcomes/nothing")
+    merge_stores("memory://outcomes/both", address)
+    assert equal(Outcomes.load("memory://outcomes/both"), whole)
+    assert equal(Outcomes.load(whole.save(f"file://{tmp_path}/local")), whole)
 
 
 def test_stores_over_disjoint_ranges_merge(wine, learner, design, whole, tmp_path):
@@ -249,3 +368,4 @@ def test_missing_ranges_are_filled_in_pieces():
     assert missing_ranges(3, 10, [(0, 5), (4, 7)], 100) == [(7, 10)]
     assert missing_ranges(0, 5, [(0, 10)], 4) == []
     assert missing_ranges(0, 6, [(4, 6), (1, 2)], 2) == [(0, 1), (2, 4)]
+    assert missing_ranges(3, 9, [], 4) == [(3, 4), (4, 8), (8, 9)]  # cut where a run from 0 is cut

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from cdvm.selectors import select_rows, selector_names
     from cdvm.solvers import Solution, solve, solve_path
     from cdvm.split import Split
+    from cdvm.status import StoreStatus, store_status
     from cdvm.subsets import Design, Subsets
     from cdvm.valuation import (
         RankStability,
@@ -77,6 +78,7 @@ _HOME = {
     "cdvm.selectors": ["select_rows", "selector_names"],
     "cdvm.solvers": ["Solution", "solve", "solve_path"],
     "cdvm.split": ["Split"],
+    "cdvm.status": ["StoreStatus", "store_status"],
     "cdvm.subsets": ["Design", "Subsets"],
     "cdvm.valuation": [
         "RankStability",

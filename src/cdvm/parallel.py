@@ -53,21 +53,19 @@ def stream(
             for k, task in enumerate(tasks):
                 yield k, function(*task)
             return
-        if client is None:
-            parallel = Parallel(n_jobs=jobs, prefer=prefer, return_as="generator_unordered")
-        else:
-            backend = "threading" if prefer == "threads" else "loky"
-            parallel = Parallel(n_jobs=jobs, backend=backend, return_as="generator_unordered")
+        here = {"backend": "threading" if prefer == "threads" else "loky"}
+        options = {"n_jobs": jobs, **({"prefer": prefer} if client is None else here)}
         run = _numbered_alone if prefer == "processes" else _numbered
-        yield from _until_done(parallel, partial(run, function), tasks)
+        yield from _until_done(options, partial(run, function), tasks)
 
 
 def _until_done(
-    parallel: Any, run: Callable[..., tuple[int, Result]], tasks: Sequence[tuple[Any, ...]]
+    options: dict[str, Any], run: Callable[..., tuple[int, Result]], tasks: Sequence[tuple[Any, ...]]
 ) -> Iterator[tuple[int, Result]]:
     """Start again what was lost with a worker process that died."""
     left, deaths = dict(enumerate(tasks)), 0
     while left:
+        parallel = Parallel(return_as="generator_unordered", **options)
         try:
             for k, result in parallel(delayed(run)(k, *task) for k, task in list(left.items())):
                 del left[k]

@@ -49,8 +49,8 @@ def run(
 ) -> None:
     """Train some of the models of `cdvm prune`, and keep their outcomes in a store.
 
-    Many runs may share a store, each with a range of its own, on as many machines as see it; `cdvm prune` with
-    the same settings and --store then finds all models there. Models in the store are not trained again.
+    Many runs may share a store, each with a range of its own, on as many machines as see it. With the same
+    settings `cdvm prune --store` then finds all models there. Models in the store are not trained again.
 
     Example: `cdvm outcomes run train.csv --target label --models 0:2500 --store runs/` and, elsewhere,
     `--models 2500:5000`
