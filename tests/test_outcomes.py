@@ -86,9 +86,8 @@ def test_only_missing_models_are_trained(wine, learner, design, whole, tmp_path,
     assert fewer.models.tolist() == list(range(60))
 
 
-SCRIPT = """
-import sys
-import time
+TEMPLATE = """
+import os, sys, time
 from sklearn.datasets import load_wine
 from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import StandardScaler
@@ -100,59 +99,80 @@ class Slow(GaussianNB):
         return super().fit(X, y)
 Slow.__module__, Slow.__qualname__ = "sklearn.naive_bayes", "GaussianNB"
 
-store, inclusion, first, stop = sys.argv[1:]
 X, y = load_wine(return_X_y=True)
 split = Split.from_arrays(StandardScaler().fit_transform(X), y, random_state=0)
-design = Design(split.n_rows, float(inclusion), seed=1)
-print("ready", flush=True)
-sys.stdin.readline()
-record_outcomes(split, SklearnLearner(Slow()), design, range(int(first), int(stop)), n_jobs=1, store=store)
+learner = SklearnLearner(Slow())
+for line in sys.stdin:
+    order, *words = line.split()
+    if order == "wait":
+        print(os.waitstatus_to_exitcode(os.waitpid(int(words[0]), 0)[1]), flush=True)
+        continue
+    child = os.fork()
+    if not child:
+        store, inclusion, first, stop = words
+        design = Design(split.n_rows, float(inclusion), seed=1)
+        record_outcomes(split, learner, design, range(int(first), int(stop)), n_jobs=1, store=store)
+        os._exit(0)
+    print(child, flush=True)
 """
 
 
-def start(store, inclusion, first, stop):
-    """A process that trains models into a store, as soon as it is told to."""
-    words = [sys.executable, "-c", SCRIPT, *map(str, (store, inclusion, first, stop))]
-    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "ready\n"
-    return process
+class Runs:
+    """Processes that train models into a store; they are forks of one, so that imports are paid once."""
+
+    def __init__(self):
+        words = [sys.executable, "-c", TEMPLATE]
+        self.template = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def start(self, store, inclusion, first, stop):
+        """Begin a run, and return its process id."""
+        return self._tell("run", store, inclusion, first, stop)
+
+    def wait(self, process):
+        """Exit code of a run."""
+        return self._tell("wait", process)
+
+    def _tell(self, *words):
+        print(*words, file=self.template.stdin, flush=True)
+        return int(self.template.stdout.readline())
+
+    def stop(self):
+        self.template.communicate()
 
 
-def go(process):
-    process.stdin.write("\n")
-    process.stdin.flush()
+@pytest.fixture
+def runs():
+    made = Runs()
+    yield made
+    made.stop()
 
 
-def test_a_run_killed_ten_times_ends_with_the_same_bits(wine, learner, design, tmp_path, rng):
-    """SIGKILL at random moments, each time followed by the same command."""
-    store, done = tmp_path / "store", []
+def test_a_run_killed_ten_times_ends_with_the_same_bits(wine, learner, design, runs, tmp_path, rng):
+    """SIGKILL at random moments, each time followed by the same run."""
+    store = tmp_path / "store"
+
+    def done():
+        return len(list(store.glob("0*.npy")))
+
     for _ in range(10):
-        process = start(store, 0.1, 0, 1500)
-        go(process)
-        enough = len(list(store.glob("0*.npy"))) + rng.integers(2)
-        while len(list(store.glob("0*.npy"))) < enough:
-            assert process.poll() is None, "the run ended before it could be killed"
+        process, enough = runs.start(store, 0.1, 0, 1500), done() + rng.integers(2)
+        while done() < enough:
             time.sleep(0.002)
         time.sleep(rng.uniform(0, 0.15))
-        os.kill(process.pid, signal.SIGKILL)
-        assert process.wait() == -signal.SIGKILL, "the run ended before it could be killed"
-        done.append(len(list(store.glob("0*.npy"))))
-    assert 0 < done[-1] < 30
-    last = start(store, 0.1, 0, 1500)
-    go(last)
-    assert last.wait() == 0
+        os.kill(process, signal.SIGKILL)
+        assert runs.wait(process) == -signal.SIGKILL, "the run ended before it could be killed"
+    assert 0 < done() < 30
+    assert runs.wait(runs.start(store, 0.1, 0, 1500)) == 0
+    assert done() == 30
     straight = record_outcomes(wine, learner, design, range(1500), n_jobs=1)
     assert equal(Outcomes.load(store), straight)
-    assert len(list(store.glob("0*.npy"))) == 30
 
 
-def test_two_writers_at_once_may_overlap(wine, learner, tmp_path):
+def test_two_writers_at_once_may_overlap(wine, learner, runs, tmp_path):
     """Two processes create one store at the same moment; a third of the models is done by both."""
     store = tmp_path / "store"
-    writers = [start(store, 0.01, 0, 430), start(store, 0.01, 215, 600)]
-    for writer in writers:
-        go(writer)
-    assert [writer.wait() for writer in writers] == [0, 0]
+    writers = [runs.start(store, 0.01, 0, 430), runs.start(store, 0.01, 215, 600)]
+    assert [runs.wait(writer) for writer in writers] == [0, 0]
     straight = record_outcomes(wine, learner, Design(wine.n_rows, 0.01, seed=1), range(600), n_jobs=1)
     assert straight.degenerate > 100
     assert equal(Outcomes.load(store), straight)  # the degenerate models are counted once, too
