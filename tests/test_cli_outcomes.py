@@ -79,6 +79,7 @@ def test_what_cannot_be_done_is_said_in_one_line(run, tmp_path):
 
 
 def test_prune_and_value_take_a_cluster(run, monkeypatch):
+    pytest.importorskip("distributed")
     monkeypatch.setattr("cdvm.cluster._PATIENCE", 1)
     for command in ("prune", "value", "outcomes run --store unused"):
         told = run(*command.split(), *WINE, "--cluster", "tcp://127.0.0.1:9", code=2)

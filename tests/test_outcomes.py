@@ -156,7 +156,9 @@ def test_a_run_killed_ten_times_ends_with_the_same_bits(wine, learner, design, r
 
     for _ in range(10):
         process, enough = runs.start(store, 0.1, 0, 1500), done() + rng.integers(2)
+        deadline = time.monotonic() + 120
         while done() < enough:
+            assert time.monotonic() < deadline, "nothing came into the store"
             time.sleep(0.002)
         time.sleep(rng.uniform(0, 0.15))
         os.kill(process, signal.SIGKILL)
