@@ -40,7 +40,7 @@ class Selection:
         The program's value of this very set, a proven upper bound for any set of this size, and their
         relative distance: at most ``gap`` of the optimum is missing.
     score : float or None
-        Validation score of a model trained on the set, where it was computed to tune.
+        The judges' score of a model trained on the set, where it was computed to tune.
     """
 
     indices: NDArray[np.int64]
