@@ -27,7 +27,7 @@ class Selection:
     n_rows : int
         Rows of that table.
     candidates : ndarray
-        Positions that could have been chosen (all rows, less the validation rows held out).
+        Positions that could have been chosen (all rows, less those held out).
     weights : ndarray
         The program's weight of every candidate, between 0 and 1.
     method : str
