@@ -89,10 +89,20 @@ def test_prune_writes_the_kept_rows_as_they_stood_in_the_file(run, csv, tmp_path
 @pytest.mark.parametrize(
     ("words", "candidates", "parts", "told"),
     [
-        (["--validation", "holdout"], 142, {"validation", "test"}, "18 to choose with and 18 to report on"),
-        (["--method", "knn_shapley"], 142, {"validation", "test"}, "18 to choose with"),
-        (["--validation", "oob", "--test", "20%"], 142, {"outside", "test"}, "36 to report on were held out"),
-        (["--test", "{csv}"], 178, {"outside", "test"}, "All 178 rows were candidates; 178 to report on"),
+        (
+            ["--validation", "holdout"],
+            142,
+            {"validation", "test"},
+            "18 were held out to choose with and 18 to report on",
+        ),
+        (["--method", "knn_shapley"], 142, {"validation", "test"}, "18 were held out to choose with"),
+        (["--validation", "oob", "--test", "20%"], 142, {"outside", "test"}, "36 were held out to report on"),
+        (
+            ["--test", "{csv}"],
+            178,
+            {"outside", "test"},
+            "All 178 rows were candidates. There were 178 others to report on.",
+        ),
     ],
     ids=["holdout", "knn_shapley", "test share", "test table"],
 )

@@ -141,21 +141,18 @@ def _table(report: dict[str, Any], judge: str) -> Any:
 
 
 def _sentences(report: dict[str, Any], out: Path | None) -> list[str]:
-    rows, held = report["rows"], report["rows"] - report["candidates"]
-    uses = [
-        f"{report[part]} {use}"
-        for part, use in (("validation_rows", "to choose with"), ("test_rows", "to report on"))
-        if report[part]
-    ]
-    if held:
+    rows, candidates = report["rows"], report["candidates"]
+    uses = {"validation_rows": "to choose with", "test_rows": "to report on"}
+    others = " and ".join(f"{report[part]} {use}" for part, use in uses.items() if report[part])
+    if rows > candidates:
+        held = others.replace(" to ", " were held out to ", 1)
         split = (
-            f"Of {rows} rows, {' and '.join(uses)} were held out; rows were kept from the other "
-            f"{report['candidates']}, and shares refer to those."
+            f"Of {rows} rows, {held}; rows were kept from the other {candidates}, and shares refer to those."
         )
     else:
-        split = f"All {rows} rows were candidates" + (
-            f"; {' and '.join(uses)} were others." * bool(uses) or "."
-        )
+        split = f"All {rows} rows were candidates."
+        if others:
+            split += f" There were {others.replace(' to ', ' others to ', 1)}."
     judges = ""
     if report["judges"] == "out-of-bag":
         judges = (
