@@ -95,6 +95,35 @@ def test_standard_error_is_unknown_where_fewer_than_two_models_saw_a_row():
     assert np.isfinite(error[1]).all()
 
 
+@pytest.mark.parametrize("binary", [True, False])
+@pytest.mark.parametrize("judge_rows", [np.arange(30), np.array([3, 4, 11, 29])], ids=["all", "some"])
+def test_training_rows_are_judged_by_the_models_that_did_not_see_them(rng, binary, judge_rows, tmp_path):
+    m = len(judge_rows)
+    members, outcomes, _ = random_attribution(rng, m=m, binary=binary)
+    seen = members.toarray()[:, judge_rows] > 0
+    mean = np.array([outcomes[~seen[:, j], j].mean() for j in range(m)])
+    T = naive(members, np.where(seen, mean, outcomes))
+    made = ImplicitAttribution(members, outcomes, judge_rows)
+    assert np.allclose(made.dense(), T, atol=1e-6)
+    assert (made.dense()[judge_rows, np.arange(m)] == 0).all()
+    lam, w = rng.normal(size=m), rng.normal(size=30)
+    assert np.allclose(made.matvec(lam), T @ lam, atol=1e-5)
+    assert np.allclose(made.rmatvec(w), w @ T, atol=1e-5)
+    plain = ImplicitAttribution(members, np.where(seen, mean, outcomes).astype(np.float32))
+    assert np.allclose(made.stderr(), plain.stderr(), atol=1e-5)
+    # what models say of rows they saw is of no consequence
+    other = np.where(seen, 1 - outcomes, outcomes).astype(outcomes.dtype)
+    assert (ImplicitAttribution(members, other, judge_rows).dense() == made.dense()).all()
+    loaded = Attribution.load(made.save(tmp_path / "attribution"))
+    assert np.allclose(loaded.dense(), made.dense(), atol=1e-6)
+
+
+def test_a_judge_that_every_model_saw_gets_nothing(rng):
+    members = sparse.csr_array(np.array([[1, 0], [1, 1], [1, 0]]))
+    made = ImplicitAttribution(members, rng.integers(0, 2, (3, 2)).astype(np.uint8), np.arange(2))
+    assert (made.dense()[:, 0] == 0).all()
+
+
 @pytest.mark.parametrize("keep", [0.01, 0.05, 0.3, 1.0])
 @pytest.mark.parametrize("block", [7, 1 << 24])
 def test_sparsify_keeps_the_largest_magnitudes(rng, keep, block, monkeypatch):

@@ -69,7 +69,7 @@ def test_prune_writes_the_kept_rows_as_they_stood_in_the_file(run, csv, tmp_path
     )
     lines = csv.read_text().splitlines()
     table = pd.read_csv(out / "selection.csv")
-    for name, rows in {"10pct": 14, "20rows": 20}.items():
+    for name, rows in {"10pct": 18, "20rows": 20}.items():
         kept = (out / f"kept-{name}.csv").read_text().splitlines()
         assert kept[0] == lines[0]
         assert len(kept) == rows + 1
@@ -78,11 +78,44 @@ def test_prune_writes_the_kept_rows_as_they_stood_in_the_file(run, csv, tmp_path
         assert kept[1:] == [lines[1 + p] for p in positions]
         assert table[f"weight_{name}"].sum() == pytest.approx(rows)
     summary = json.loads((out / "summary.json").read_text())
-    assert summary["candidates"] == len(table) == 178 - summary["validation_rows"] - summary["test_rows"]
+    assert summary["candidates"] == summary["n_judges"] == len(table) == 178
+    assert summary["judges"] == "out-of-bag"
     line = summary["budgets"]["10pct"]
     assert {"gap", "seconds", "kappa"} <= set(line)
-    assert f"{line['judged_by']['naive_bayes']['test']['kept']:.3f}" in done.stdout
-    assert "held out to choose with" in " ".join(done.stdout.split())
+    assert f"{line['judged_by']['naive_bayes']['outside']['kept']:.3f}" in done.stdout
+    assert "All 178 rows were candidates" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "candidates", "parts", "told"),
+    [
+        (
+            ["--validation", "holdout"],
+            142,
+            {"validation", "test"},
+            "18 were held out to choose with and 18 to report on",
+        ),
+        (["--method", "knn_shapley"], 142, {"validation", "test"}, "18 were held out to choose with"),
+        (["--validation", "oob", "--test", "20%"], 142, {"outside", "test"}, "36 were held out to report on"),
+        (
+            ["--test", "{csv}"],
+            178,
+            {"outside", "test"},
+            "All 178 rows were candidates. There were 178 others to report on.",
+        ),
+    ],
+    ids=["holdout", "knn_shapley", "test share", "test table"],
+)
+def test_rows_are_held_out_where_that_is_needed_or_asked_for(
+    run, csv, tmp_path, words, candidates, parts, told
+):
+    out = tmp_path / "out"
+    given = [w.format(csv=csv) for w in words]
+    done = run("prune", csv, "--target", "label", "--keep", "12", "--out", out, *given, *IGNORE, *FAST)
+    assert told in " ".join(done.stdout.split())
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["candidates"] == candidates
+    assert set(summary["budgets"]["12rows"]["judged_by"]["naive_bayes"]) == parts
 
 
 @pytest.mark.parametrize("kind", ["parquet", "feather"])
@@ -158,13 +191,14 @@ def test_other_models_judge_the_kept_rows(run, csv, tmp_path):
     assert list(line["judged_by"]) == ["naive_bayes", "decision_tree", "ExtraTreeClassifier"]
     for name, parts in line["judged_by"].items():
         assert f"accuracy of {name}" in " ".join(done.stdout.split())
-        assert 0 < parts["test"]["kept"] <= 1
+        assert 0 < parts["outside"]["kept"] <= 1
 
 
 @pytest.mark.parametrize("name", ["digits", "breast_cancer", "wine", "clusters", "mixture", "imbalanced"])
 def test_bundled_data_sets(run, name):
     keep = "4" if name == "clusters" else "10%"
-    assert "validation" in run("prune", "--dataset", name, "--keep", keep, *FAST).stdout
+    part = "validation" if name == "clusters" else "other rows"
+    assert part in run("prune", "--dataset", name, "--keep", keep, *FAST).stdout
 
 
 def test_a_data_set_has_its_own_target(run):
@@ -201,7 +235,7 @@ def one_line(done):
         (["--judge", "random_forrest"], "did you mean 'random_forest'"),
         (["--keep", "0%"], "budget=0.0"),
         (["--keep", "-5%"], "budget=-0.05"),
-        (["--keep", "1000"], "at most the 142"),
+        (["--keep", "1000"], "at most the 178"),
         (["--keep", "101%"], "budget=1.01"),
         (["--keep", "some"], "--keep 'some'"),
         (["--alpha", "1.5"], "alpha=1.5"),
@@ -211,7 +245,9 @@ def one_line(done):
         (["--learner", "forest"], "learner='forest' is unknown"),
         (["--dataset", "wine"], "name one table"),
         (["--validation", "nowhere.csv"], "nowhere.csv is not a file"),
-        (["--test", "{csv}"], "--test needs --validation"),
+        (["--validation", "oob", "--method", "shapley"], "there are no validation rows"),
+        (["--test", "150%"], "--test '150%': use a share between 0 and 1"),
+        (["--test", "20%", "--validation", "{csv}"], "--test 20% holds rows out where no --validation"),
         (["--out", "{csv}"], "is a file"),
     ],
 )
@@ -235,7 +271,6 @@ def test_a_mistake_is_one_line_and_exit_code_2(run, csv, words, message):
         ("a,label\n1,x\n,y\n2,x\n3,y\n", "NaN in row 1, column 'a'"),
         ("a,label\n1,x\ninf,y\n2,x\n3,y\n", "infinity in row 1"),
         ("a,label\n" + "1,x\n2,x\n" * 9, "one class only"),
-        ("a,label\n" + "1,x\n2,y\n" * 9 + "3,z\n", "class 'z' (1)"),
         ("label\nx\ny\n", "no column besides"),
         ("a,label\n" + "1,x\n2,\n" * 9, "NaN, infinity or None in row 1"),
     ],

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
@@ -6,6 +8,7 @@ from sklearn.metrics import r2_score
 from sklearn.naive_bayes import GaussianNB
 
 from cdvm import InputError, SklearnLearner, Split, compare_with_random, evaluate_sets, random_sets
+from cdvm.evaluate import judge_sets
 
 
 def test_scores_are_those_of_models_fitted_by_hand(wine):
@@ -57,6 +60,45 @@ def test_comparison_puts_each_figure_in_its_place(wine):
         assert figures.random_deviation == pytest.approx(drawn.std(ddof=1))
 
 
+def test_without_validation_rows_sets_are_scored_on_the_rows_outside_them(wine):
+    split, learner = wine.out_of_bag(), SklearnLearner(GaussianNB())
+    sets = [np.arange(0, 142, 5), np.arange(1, 142, 5)[:29], np.arange(0, 142, 2)]
+    assert len(sets[0]) == len(sets[1])
+    scores = judge_sets(split, learner, sets, n_jobs=1)
+    right = np.array([GaussianNB().fit(wine.X[s], wine.y[s]).predict(wine.X) == wine.y for s in sets])
+    outside = np.array([~np.isin(np.arange(142), s) for s in sets])
+    assert scores[2] == pytest.approx(right[2, outside[2]].mean())  # the only one of its size
+    usual = np.array([right[:2, j][outside[:2, j]].mean() for j in range(142)])
+    for k in (0, 1):
+        gain = (right[k] - usual)[outside[k]].mean()
+        assert scores[k] == pytest.approx(usual.mean() + gain)
+    some = wine.out_of_bag([7, 8, 20, 90])
+    assert judge_sets(some, learner, sets[2:], n_jobs=1) == pytest.approx(right[2, [7]].mean())
+    assert np.isnan(judge_sets(split, learner, [np.arange(142)], n_jobs=1)).all()
+
+
+def test_comparison_without_validation_rows(wine):
+    split, learner = wine.out_of_bag(), SklearnLearner(GaussianNB())
+    rows = np.arange(0, 142, 5)
+    lines = compare_with_random(split, learner, [rows, np.arange(142)], draws=4, seed=3, n_jobs=1)
+    figures, whole = lines[0]["outside"], lines[1]["outside"]
+    scores = judge_sets(split, learner, [rows, *random_sets(142, len(rows), 4, seed=3)], n_jobs=1)
+    assert figures.kept == pytest.approx(scores[0])
+    assert figures.random == pytest.approx(scores[1:].mean())
+    fold = np.empty(142, dtype=int)
+    fold[np.random.RandomState(3).permutation(142)] = np.arange(142) % 5
+    models = [GaussianNB().fit(wine.X[fold != k], wine.y[fold != k]) for k in range(5)]
+    right = [models[f].predict(x[None])[0] == y for f, x, y in zip(fold, wine.X, wine.y, strict=True)]
+    assert figures.everything == pytest.approx(np.mean(right))
+    assert whole.kept == whole.random == whole.everything == figures.everything
+    assert set(
+        compare_with_random(replace(split, X_test=wine.X_val, y_test=wine.y_val), learner, [rows])[0]
+    ) == {
+        "outside",
+        "test",
+    }
+
+
 def test_regression_is_scored_by_r2(rng):
     X = rng.normal(size=(60, 2))
     y = X @ [1.0, 2.0] + rng.normal(size=60)
@@ -64,3 +106,6 @@ def test_regression_is_scored_by_r2(rng):
     score = evaluate_sets(split, SklearnLearner(LinearRegression()), [np.arange(20)], split.judges, n_jobs=1)
     model = LinearRegression().fit(split.X[:20], split.y[:20])
     assert score.item() == pytest.approx(r2_score(split.y_val, model.predict(split.X_val)))
+    own = split.out_of_bag(np.arange(20, 48))
+    score = judge_sets(own, SklearnLearner(LinearRegression()), [np.arange(20)], n_jobs=1)
+    assert score.item() == pytest.approx(r2_score(split.y[20:], model.predict(split.X[20:])))

@@ -292,6 +292,23 @@ def test_a_store_of_another_run_is_refused_with_the_difference(wine, learner, de
         record_outcomes(wine, learner, design, range(4), outcome="margin", store=store)
 
 
+def test_out_of_bag_judges_are_part_of_the_declaration(wine, learner, design, tmp_path):
+    own, some = wine.out_of_bag(), wine.out_of_bag([5, 1, 8])
+    for name, split in {"own": own, "some": some, "held": wine}.items():
+        made = record_outcomes(split, learner, design, range(6), n_jobs=1, store=tmp_path / name)
+        loaded = Outcomes.load(tmp_path / name)
+        assert equal(made, loaded)
+        rows = [None if o.judge_rows is None else o.judge_rows.tolist() for o in (made, loaded)]
+        expected = None if split.judge_rows is None else split.judge_rows.tolist()
+        assert rows == [expected, expected]
+    right = GaussianNB().fit(wine.X[made.design.take([0]).rows(0)], wine.y[made.design.take([0]).rows(0)])
+    first = Outcomes.load(tmp_path / "some").values()[0]
+    assert first.tolist() == (right.predict(wine.X[[1, 5, 8]]) == wine.y[[1, 5, 8]]).tolist()
+    for split, message in [(wine, "judge_rows is 'all' there and None here"), (some, "judge_rows")]:
+        with pytest.raises(StoreError, match=message):
+            record_outcomes(split, learner, design, range(6), n_jobs=1, store=tmp_path / "own")
+
+
 def test_a_damaged_chunk_is_found_and_computed_again(wine, learner, design, whole, tmp_path):
     store = tmp_path / "s"
     record_outcomes(wine, learner, design, range(130), n_jobs=1, store=store)

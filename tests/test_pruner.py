@@ -11,6 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cdvm import CDVM, InputError, Program, Selection, solve
+from cdvm.evaluate import judge_sets
 from cdvm.pruner import GRID_ALPHAS, GRID_KAPPAS
 
 
@@ -63,10 +64,29 @@ def test_swaps_never_lower_the_objective(table, pruner):
         assert swapped.bound == pytest.approx(top.bound)
 
 
-def test_held_out_rows_are_never_kept(pruner):
+def test_without_validation_rows_every_row_is_a_candidate_and_a_judge(table, pruner):
+    assert pruner.select(1.0).indices.tolist() == list(range(178))
+    T = pruner.attribution_.dense()
+    assert T.shape == (178, 178)
+    assert (np.diag(T) == 0).all()
+    seen = pruner.outcomes_.design.take(pruner.outcomes_.models).members.toarray() > 0
+    right = pruner.outcomes_.values().astype(float)
+    mean = np.array([right[~seen[:, j], j].mean() for j in range(178)])
+    right[seen] = np.broadcast_to(mean, right.shape)[seen]
+    expected = [right[seen[:, i]].mean(axis=0) - right[~seen[:, i]].mean(axis=0) for i in range(178)]
+    assert np.allclose(T, expected, atol=1e-6)
+
+
+def test_held_out_rows_are_never_kept(table):
+    settings = {"n_models": 50, "n_jobs": 1, "random_state": 0}
+    pruner = CDVM("naive_bayes", validation="holdout", **settings).fit(*table)
     everything = pruner.select(1.0)
-    assert len(everything) == pruner.split_.n_rows < 178
+    assert len(everything) == pruner.split_.n_rows == 178 - len(pruner.split_.y_val) < 178
     assert set(everything.indices) == set(pruner.split_.rows)
+    again = CDVM("naive_bayes", **settings).fit(*table, validation="holdout")
+    assert (again.outcomes_.data == pruner.outcomes_.data).all()
+    with pytest.raises(InputError, match="leave out X_val"):
+        CDVM("naive_bayes", **settings).fit(*table, *table, validation="out-of-bag")
 
 
 def test_own_validation_rows_make_every_row_a_candidate(table):
@@ -77,7 +97,7 @@ def test_own_validation_rows_make_every_row_a_candidate(table):
 
 def test_each_budget_is_solved_anew(pruner):
     small, large = pruner.select([0.1, 0.3])
-    assert (len(small), len(large)) == (14, 43)
+    assert (len(small), len(large)) == (18, 53)
     assert pruner.select(0.1).indices.tolist() == small.indices.tolist()
     assert small.kappa != large.kappa
 
@@ -100,7 +120,8 @@ def test_another_random_state_gives_other_models(table):
 
 
 def test_grid_chooses_the_pair_best_on_the_validation_rows(table):
-    pruner = CDVM("naive_bayes", n_models=150, n_jobs=1, random_state=0, tune="grid").fit(*table)
+    settings = {"n_models": 150, "n_jobs": 1, "random_state": 0, "tune": "grid", "validation": "holdout"}
+    pruner = CDVM("naive_bayes", **settings).fit(*table)
     keep = pruner.select(12)
     assert keep.alpha in GRID_ALPHAS
     assert keep.kappa in GRID_KAPPAS
@@ -115,6 +136,25 @@ def test_grid_chooses_the_pair_best_on_the_validation_rows(table):
         plain = clone(others).set_params(alpha=alpha, kappa=0.5).fit(*table).select(12)
         assert plain.score is None
         assert accuracy(plain.rows) <= keep.score + 1e-12
+
+
+def test_without_validation_rows_the_grid_is_scored_outside_each_set(table, pruner):
+    tuned = clone(pruner).set_params(tune="grid").fit(*table)
+    keep = tuned.select(12)
+    grid = [
+        clone(pruner)
+        .set_params(alpha=a, kappa=k)
+        .fit_outcomes(pruner.split_, pruner.outcomes_)
+        .select(12)
+        .rows
+        for a in GRID_ALPHAS
+        for k in GRID_KAPPAS
+    ]
+    distinct = list({rows.tobytes(): rows for rows in grid}.values())
+    scores = judge_sets(tuned.split_, tuned.learner_, distinct, n_jobs=1)
+    assert keep.score == pytest.approx(scores.max())
+    assert keep.rows.tolist() == distinct[int(scores.argmax())].tolist()
+    assert tuned.select(1.0).score is None
 
 
 def test_resampling_in_the_manner_of_imbalanced_learn(table):
@@ -145,7 +185,7 @@ def test_fitted_attributes(table, pruner):
     assert pruner.n_features_in_ == 13
     assert pruner.feature_names_in_.tolist() == list(X.columns)
     assert pruner.outcomes_.n_models == 300
-    assert pruner.attribution_.shape == (pruner.split_.n_rows, len(pruner.split_.y_val))
+    assert pruner.attribution_.shape == (pruner.split_.n_rows, len(pruner.split_.judges[1]))
 
 
 def test_regression(rng):
@@ -187,7 +227,8 @@ def test_selection_is_saved_and_read_back(pruner, tmp_path):
         ({"design": "half"}, "design='half'"),
         ({"learner": "logistik"}, "did you mean 'logistic'"),
         ({"learner": object()}, "has no fit"),
-        ({"validation_size": 1.5}, "shares"),
+        ({"validation_size": 1.5, "validation": "holdout"}, "shares"),
+        ({"validation": "oob"}, "validation='oob': use 'auto', 'out-of-bag' or 'holdout'"),
         ({"outcome": "loss"}, "outcome='loss'"),
     ],
 )

@@ -6,6 +6,7 @@ import pytest
 from scipy import sparse
 
 from cdvm import InputError, InputWarning, Split
+from cdvm.split import MOST_JUDGES
 
 
 @pytest.fixture
@@ -175,6 +176,8 @@ def test_fewer_validation_rows_than_classes(frame):
         ({"X_val": np.zeros((4, 2)), "y_val": ["no"] * 4}, "X_val has 2 features but X has 3"),
         ({"validation_size": 0.0}, "shares"),
         ({"validation_size": 0.6, "test_size": 0.5}, "shares"),
+        ({"validation": "oob"}, "validation='oob': use 'holdout' or 'out-of-bag'"),
+        ({"validation": "out-of-bag", "X_val": np.eye(3), "y_val": [1] * 3}, "leave out X_val and y_val"),
     ],
 )
 def test_arguments_that_do_not_fit_together(frame, arguments, message):
@@ -208,6 +211,32 @@ def test_fingerprint_follows_the_data(frame):
     assert base != Split.from_arrays(X, y, other, y).fingerprint()
     assert base != Split.from_arrays(X, y[::-1], X, y).fingerprint()
     assert base != Split.from_arrays(sparse.csr_array(X.to_numpy()), y, X, y).fingerprint()
+
+
+def test_out_of_bag_every_row_is_a_candidate_and_a_judge(frame):
+    X, y = frame
+    split = Split.from_arrays(X, y, validation="out-of-bag")
+    assert split.n_rows == split.n_table == len(X) == len(split.judges[1])
+    assert split.judges[0] is split.X
+    with pytest.raises(InputError, match="no validation rows, and this method needs some"):
+        _ = split.validation
+    assert split.fingerprint() == Split.from_arrays(X, y, X, y).out_of_bag().fingerprint()
+    part = Split.from_arrays(X, y, validation="out-of-bag", test_size=0.2, random_state=0)
+    assert part.n_rows + len(part.y_test) == len(X)
+    some = split.out_of_bag([4, 2]).standardized()
+    assert (some.judges[0] == some.X[[2, 4]]).all()
+    assert (some.judges[1] == split.y[[2, 4]]).all()
+    for bad in ([], [-1], [len(X)]):
+        with pytest.raises(InputError, match="judge_rows"):
+            split.out_of_bag(bad)
+
+
+def test_of_many_rows_a_sample_judges():
+    X = np.arange(12_000.0)[:, None]
+    split = Split.from_arrays(X, X[:, 0] % 2, validation="out-of-bag")
+    assert split.n_rows == 12_000
+    assert len(split.judges[1]) == len(np.unique(split.judge_rows)) == MOST_JUDGES
+    assert 0.4 < split.judge_rows.mean() / 12_000 < 0.6
 
 
 def test_clean_input_raises_no_warning(frame):

@@ -9,6 +9,9 @@ judges), counts ``c = Mᵀ1`` and totals ``tot = Cᵀ1`` over *N* models::
 so products with T and Tᵀ are two thin products each, and the n × m matrix is never needed. Centred as on the
 right they lose nothing to cancellation, and single precision suffices. Rows that every
 or no model saw have attribution 0.
+
+A judge that is a training row itself is judged out of bag: its outcomes by models that saw it give way to the
+mean of the others. Centred at that mean they are 0, and so is what a row does for itself.
 """
 
 from __future__ import annotations
@@ -69,7 +72,7 @@ class Attribution(ABC):
     def from_outcomes(outcomes: Outcomes) -> ImplicitAttribution:
         """The implicit attribution of recorded outcomes."""
         members = outcomes.design.take(outcomes.models).members
-        return ImplicitAttribution(members, outcomes.values())
+        return ImplicitAttribution(members, outcomes.values(), outcomes.judge_rows)
 
     def row_sums(self) -> Vector:
         """T1: what each row adds to all judges together."""
@@ -154,7 +157,7 @@ class Attribution(ABC):
             outcomes = arrays["outcomes"]
             if "packed" in arrays:
                 outcomes = np.unpackbits(outcomes, axis=1, count=shape[1])
-            return ImplicitAttribution(members, outcomes)
+            return ImplicitAttribution(members, outcomes, arrays.get("judge_rows"))
         if "indptr" in arrays:
             return MatrixAttribution(
                 sparse.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape)
@@ -213,15 +216,25 @@ class ImplicitAttribution(Attribution):
         Which model saw which row; multiplicities do not matter.
     outcomes : ndarray of shape (n_models, n_judges)
         Right or wrong (bool or uint8), or a float score.
+    judge_rows : ndarray of shape (n_judges,), optional
+        The training row that each judge is, where they are training rows.
     """
 
-    def __init__(self, members: sparse.csr_array, outcomes: NDArray[Any]) -> None:
+    def __init__(
+        self,
+        members: sparse.csr_array,
+        outcomes: NDArray[Any],
+        judge_rows: NDArray[np.int64] | None = None,
+    ) -> None:
         members = sparse.csr_array(members)
         if members.shape[0] != outcomes.shape[0]:
             raise InputError(f"{members.shape[0]} training sets but outcomes of {outcomes.shape[0]} models")
         self._saw = Incidence(members.indices, members.indptr, members.shape)
         # single precision: exact for bits, and scores carry far more sampling noise than that
         self.outcomes = np.ascontiguousarray(outcomes, dtype=np.float32)
+        self.judge_rows = judge_rows
+        if judge_rows is not None:
+            self.outcomes = _out_of_bag(members, self.outcomes, judge_rows)
         self.binary = outcomes.dtype.kind in "bu"
         self.shape = (int(members.shape[1]), int(outcomes.shape[1]))
         self.n_models = int(members.shape[0])
@@ -233,6 +246,8 @@ class ImplicitAttribution(Attribution):
         self._scale = np.where(self.usable, 1 / inside + 1 / outside, 0.0)
         self._shift = np.where(self.usable, 1 / outside, 0.0)
         self._totals = self.outcomes.sum(axis=0, dtype=np.float64)
+        if judge_rows is not None:
+            self._totals[:] = 0.0  # but for rounding they are
 
     @property
     def members(self) -> sparse.csr_array:
@@ -285,7 +300,7 @@ class ImplicitAttribution(Attribution):
         every = slice(None)
         picked, columns = every if rows is None else rows, every if columns is None else columns
         part = np.ascontiguousarray(self.outcomes[:, columns])
-        squares = part if self.binary else part**2
+        squares = part if self.binary and self.judge_rows is None else part**2
         return self._error_of_difference(
             picked,
             self._sums(rows, part),
@@ -317,10 +332,30 @@ class ImplicitAttribution(Attribution):
 
     def _payload(self) -> dict[str, NDArray[Any]]:
         arrays: dict[str, NDArray[Any]] = {"indices": self._saw.indices, "indptr": self._saw.indptr}
+        if self.judge_rows is not None:
+            arrays["judge_rows"] = self.judge_rows
         if self.binary:
-            packed = np.packbits(self.outcomes.astype(np.uint8), axis=1)
+            # centred or not, right is above 0; where it is not, a judge's outcomes are all alike
+            packed = np.packbits(self.outcomes > 0, axis=1)
             return arrays | {"outcomes": packed, "packed": np.array(1)}
         return arrays | {"outcomes": self.outcomes}
+
+
+def _out_of_bag(
+    members: sparse.csr_array, outcomes: NDArray[np.float32], judge_rows: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """Outcomes less their mean over the models that did not see the judge, and 0 for those that did."""
+    column = np.full(members.shape[1], -1)
+    column[judge_rows] = np.arange(len(judge_rows))
+    model = np.repeat(np.arange(members.shape[0]), np.diff(members.indptr))
+    judge = column[members.indices]
+    seen = model[judge >= 0], judge[judge >= 0]
+    n_unseen = members.shape[0] - np.bincount(seen[1], minlength=len(judge_rows))
+    inside = np.bincount(seen[1], outcomes[seen], minlength=len(judge_rows))
+    mean = (outcomes.sum(axis=0, dtype=np.float64) - inside) / np.maximum(n_unseen, 1)
+    centred: NDArray[np.float32] = outcomes - mean.astype(np.float32)
+    centred[seen] = 0.0
+    return centred
 
 
 def as_attribution(source: Any) -> Attribution:

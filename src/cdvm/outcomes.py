@@ -47,7 +47,7 @@ class Outcomes:
         Numbers of the models whose training set was empty or of one class, and which answered with a
         constant.
     declaration : dict
-        Learner, outcome, design and data fingerprint as plain values.
+        Learner, outcome, design, data fingerprint and out-of-bag judges as plain values.
     """
 
     design: Design
@@ -70,6 +70,14 @@ class Outcomes:
     def binary(self) -> bool:
         """Whether outcomes are right/wrong bits."""
         return self.data.dtype == np.uint8
+
+    @property
+    def judge_rows(self) -> NDArray[np.int64] | None:
+        """The training rows that are judges, out of bag; None where judges are validation rows."""
+        rows = self.declaration.get("judge_rows")
+        if rows is None:
+            return None
+        return np.arange(self.n_judges) if rows == "all" else np.asarray(rows, dtype=np.int64)
 
     def values(self) -> NDArray[Any]:
         """Outcomes of shape (n_models, n_judges): 0/1 (uint8) or scores (float32)."""
@@ -162,6 +170,9 @@ def record_outcomes(
         "n_judges": len(y),
         "fingerprint": split.fingerprint(),
     }
+    if split.judge_rows is not None:
+        every = len(split.judge_rows) == split.n_rows
+        declaration["judge_rows"] = "all" if every else split.judge_rows.tolist()
     kept = Store(store, declaration) if store is not None else None
     chunks = list(kept.read()) if kept else []
     trainer = learner.bind(split, X)

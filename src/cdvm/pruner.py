@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cdvm.attribution import Attribution, MatrixAttribution
 from cdvm.errors import InputError
-from cdvm.evaluate import evaluate_sets
+from cdvm.evaluate import judge_sets
 from cdvm.learners import Learner, make_learner
 from cdvm.outcomes import Outcome, Outcomes, record_outcomes
 from cdvm.parallel import stream
@@ -44,8 +44,9 @@ class _Solved(NamedTuple):
 class CDVM(BaseEstimator):  # type: ignore[misc]
     """Choose the rows of a training set to keep.
 
-    ``fit`` trains many small models on random subsets and estimates what every row does for every
-    validation row; ``select`` then chooses the best rows for a budget, each budget anew.
+    ``fit`` trains many small models on random subsets and estimates what every row does for every judge;
+    ``select`` then chooses the best rows for a budget, each budget anew. Judges are validation rows or,
+    where none are given, the rows themselves, each judged by the models that did not see it.
 
     Parameters
     ----------
@@ -63,19 +64,24 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         Parameters of the program, see :mod:`cdvm.program`.
     tune : {None, "grid"}, default=None
         ``"grid"`` solves for every alpha and kappa of the paper's grid and keeps, for each budget, the set
-        whose model is best on the validation rows; ``alpha`` and ``kappa`` are then not used.
+        whose model is best on the judges (those outside the set, where they are the rows themselves);
+        ``alpha`` and ``kappa`` are then not used.
     design : {"bernoulli", "fixed", "bootstrap"}, default="bernoulli"
         How subsets are drawn.
     outcome : {"correct", "margin", "squared_error"} or callable, optional
-        What is recorded per model and validation row; right or wrong by default, the negative squared
-        error for regression.
+        What is recorded per model and judge; right or wrong by default, the negative squared error for
+        regression.
     solver : str, default="auto"
         Method of :func:`cdvm.solve`.
     rounding : {"swap", "top"}, default="swap"
         From weights to rows: the rows of largest weight as in the paper (``"top"``), or these improved by
         exchanging rows while that raises the program's objective.
+    validation : {"auto", "out-of-bag", "holdout"}, default="auto"
+        What judges where ``fit`` gets no validation rows. ``"out-of-bag"``, the default: the rows themselves
+        (a random 5,000 of a larger table), so that every row can be kept. ``"holdout"``: a stratified part
+        of the rows, which is never kept.
     validation_size : float, default=0.2
-        Share of the rows held out when ``fit`` gets no validation rows.
+        Share of the rows held out by ``validation="holdout"``.
     store : path, optional
         Directory for outcomes; a run that was interrupted goes on from there.
     n_jobs : int, default=-1
@@ -116,6 +122,7 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         outcome: Outcome | None = None,
         solver: Method = "auto",
         rounding: Literal["swap", "top"] = "swap",
+        validation: Literal["auto", "out-of-bag", "holdout"] = "auto",
         validation_size: float = 0.2,
         store: str | Path | None = None,
         n_jobs: int | None = -1,
@@ -133,21 +140,26 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         self.outcome = outcome
         self.solver = solver
         self.rounding = rounding
+        self.validation = validation
         self.validation_size = validation_size
         self.store = store
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.progress = progress
 
-    def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> CDVM:
-        """Estimate what every row of ``X`` does for every validation row.
+    def fit(
+        self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, *, validation: str | None = None
+    ) -> CDVM:
+        """Estimate what every row of ``X`` does for every judge.
 
         Parameters
         ----------
         X : array, DataFrame or sparse matrix of shape (n_rows, n_features)
         y : sequence of n_rows labels (or targets)
         X_val, y_val : the same for validation rows, optional
-            Without them a stratified part of ``X`` is held out; held-out rows are never kept.
+            Without them the parameter ``validation`` decides.
+        validation : {"auto", "out-of-bag", "holdout"}, optional
+            Goes before the parameter of the same name.
         """
         self._check_params()
         learner = make_learner(self.learner)
@@ -161,6 +173,7 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
             X_val,
             y_val,
             task=learner.task,
+            validation=_judges(self.validation if validation is None else validation, X_val is not None),
             validation_size=self.validation_size,
             random_state=np.random.RandomState(seed),
         )
@@ -315,19 +328,18 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         return _Solved(program, solution, rows)
 
     def _scores(self, sets: list[NDArray[np.int64]]) -> dict[bytes, float]:
-        """Validation score of each set's model, equal sets trained once."""
+        """The judges' score of each set's model, equal sets trained once."""
         distinct = {rows.tobytes(): rows for rows in sets}
-        scores = evaluate_sets(
+        scores = judge_sets(
             self.split_,
             self.learner_,
             list(distinct.values()),
-            self.split_.judges,
             repeats=_TUNING_TRAININGS,
             seed=self.seed_,
             n_jobs=self.n_jobs,
             progress=self.progress,
-        )[0].mean(axis=1)
-        return dict(zip(distinct, scores.tolist(), strict=True))
+        )
+        return {key: s for key, s in zip(distinct, scores.tolist(), strict=True) if not np.isnan(s)}
 
     def _selection(self, solved: _Solved, score: float | None, seconds: float) -> Selection:
         program, solution = solved.program, solved.solution
@@ -353,6 +365,13 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         tags.target_tags.required = True
         tags.non_deterministic = self.random_state is None
         return tags
+
+
+def _judges(validation: str, given: bool) -> Any:
+    """How :class:`Split` is to get its judges."""
+    if validation not in ("auto", "out-of-bag", "holdout"):
+        raise InputError(f"validation={validation!r}: use 'auto', 'out-of-bag' or 'holdout'")
+    return ("holdout" if given else "out-of-bag") if validation == "auto" else validation
 
 
 def _default_inclusion(split: Split) -> float:

@@ -27,7 +27,7 @@ class Selection:
     n_rows : int
         Rows of that table.
     candidates : ndarray
-        Positions that could have been chosen (all rows, less the validation rows held out).
+        Positions that could have been chosen (all rows, less those held out).
     weights : ndarray
         The program's weight of every candidate, between 0 and 1.
     method : str
@@ -40,7 +40,7 @@ class Selection:
         The program's value of this very set, a proven upper bound for any set of this size, and their
         relative distance: at most ``gap`` of the optimum is missing.
     score : float or None
-        Validation score of a model trained on the set, where it was computed to tune.
+        The judges' score of a model trained on the set, where it was computed to tune.
     """
 
     indices: NDArray[np.int64]

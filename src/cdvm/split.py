@@ -10,7 +10,7 @@ import hashlib
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,10 @@ from cdvm.checks import (
 )
 from cdvm.errors import InputError, InputWarning
 
-__all__ = ["Features", "Split", "Task"]
+__all__ = ["MOST_JUDGES", "Features", "Split", "Task"]
+
+MOST_JUDGES = 5_000
+"""Training rows that judge out of bag, at most; of a larger table a random sample does."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +42,7 @@ class Split:
     Attributes
     ----------
     X, X_val, X_test : ndarray or csr_array
-        Features; ``X_test`` may be None.
+        Features. ``X_val`` is None where training rows are the judges, ``X_test`` may be None.
     y, y_val, y_test : ndarray
         Class codes (a label never seen in training is -1), or targets for regression.
     classes : ndarray or None
@@ -50,18 +53,22 @@ class Split:
         Rows of that table, those held out included.
     index : ndarray or None
         The training rows' DataFrame labels, where there was a DataFrame.
+    judge_rows : ndarray or None
+        Out-of-bag judging: the training rows that are judges, each by the models that did not see it.
+        None where there are validation rows.
     """
 
     X: Features
     y: NDArray[Any]
-    X_val: Features
-    y_val: NDArray[Any]
+    X_val: Features | None
+    y_val: NDArray[Any] | None
     classes: NDArray[Any] | None
     rows: NDArray[np.int64]
     n_table: int
     index: NDArray[Any] | None = None
     X_test: Features | None = None
     y_test: NDArray[Any] | None = None
+    judge_rows: NDArray[np.int64] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -80,7 +87,39 @@ class Split:
     @property
     def judges(self) -> tuple[Features, NDArray[Any]]:
         """The rows on which outcomes are recorded, and their labels."""
+        if self.judge_rows is None:
+            return self.validation
+        if len(self.judge_rows) == self.n_rows:
+            return self.X, self.y
+        return self.X[self.judge_rows], self.y[self.judge_rows]
+
+    @property
+    def validation(self) -> tuple[Features, NDArray[Any]]:
+        """Rows no model is trained on, for methods that cannot do without, and their labels."""
+        if self.X_val is None or self.y_val is None:
+            raise InputError(
+                "there are no validation rows, and this method needs some: pass X_val and y_val, or hold a "
+                "part out with validation='holdout'"
+            )
         return self.X_val, self.y_val
+
+    def out_of_bag(self, judge_rows: Any = None) -> Split:
+        """The same training rows, judged by the models that did not see them.
+
+        Parameters
+        ----------
+        judge_rows : sequence of int, optional
+            Positions of the training rows that are judges; by default all, or a random sample of
+            ``MOST_JUDGES``.
+        """
+        n = self.n_rows
+        if judge_rows is None:
+            few = n > MOST_JUDGES
+            judge_rows = np.random.RandomState(0).permutation(n)[:MOST_JUDGES] if few else np.arange(n)
+        rows = np.unique(np.asarray(judge_rows, dtype=np.int64))
+        if not len(rows) or rows[0] < 0 or rows[-1] >= n:
+            raise InputError(f"judge_rows: use positions of training rows, 0 to {n - 1}, at least one")
+        return replace(self, X_val=None, y_val=None, judge_rows=rows)
 
     def standardized(self) -> Split:
         """The same rows, every feature scaled to mean 0 and deviation 1 over the training rows.
@@ -93,9 +132,9 @@ class Split:
         return replace(self, **scaled)
 
     def fingerprint(self) -> str:
-        """Digest of the training and judging rows: equal data, equal digest."""
+        """Digest of the training and validation rows: equal data, equal digest."""
         digest = hashlib.sha256()
-        parts: list[Any] = [self.X, self.y, *self.judges]
+        parts: list[Any] = [self.X, self.y, *(self.validation if self.judge_rows is None else ())]
         for part in parts:
             arrays = (part.data, part.indices, part.indptr) if sparse.issparse(part) else (part,)
             for array in arrays:
@@ -118,6 +157,7 @@ class Split:
         y_test: Any = None,
         *,
         task: Task = "classification",
+        validation: Literal["holdout", "out-of-bag"] = "holdout",
         validation_size: float = 0.2,
         test_size: float = 0.0,
         random_state: Any = None,
@@ -129,6 +169,9 @@ class Split:
         X, X_val, X_test : array, DataFrame or sparse matrix
         y, y_val, y_test : sequence of labels of any hashable type, or of numbers for regression
         task : {"classification", "regression"}
+        validation : {"holdout", "out-of-bag"}
+            Where ``X_val`` is not given: hold a part out, or let the training rows be judges
+            (:meth:`out_of_bag`).
         validation_size, test_size : float
             Shares of the rows held out when ``X_val`` is not given.
         random_state : int, RandomState or None
@@ -142,47 +185,58 @@ class Split:
         """
         features, columns, index = check_features(X, "X")
         given = check_labels(y, "y", len_of=features, task=task)
-        if (X_val is None) != (y_val is None):
-            raise InputError("X_val and y_val go together: one of them is missing")
-        if (X_test is None) != (y_test is None):
-            raise InputError("X_test and y_test go together: one of them is missing")
-        held = X_val is None
-        rows = np.arange(features.shape[0], dtype=np.int64)
+        others = {"val": (X_val, y_val), "test": (X_test, y_test)}
+        _check_parts(others, validation)
+        shares: dict[str, float] = {}
+        if X_val is None:
+            shares = {"val": validation_size} if validation == "holdout" else {}
+            shares |= {"test": test_size} if test_size else {}
 
         if task == "regression":
             classes, codes = None, given
         else:
             classes, codes = encode_labels(given)
-            check_classes(classes, codes, parts=1 + held + (held and test_size > 0))
+            check_classes(classes, codes, parts=1 + len(shares))
 
-        if held:
-            sizes = (validation_size,) + ((test_size,) if test_size else ())
-            parts = _hold_out(codes, sizes, stratify=task != "regression", random_state=random_state)
-            train, validation = parts[0], parts[1]
-            split = cls(
-                X=features[train],
-                y=codes[train],
-                X_val=features[validation],
-                y_val=codes[validation],
-                classes=classes,
-                rows=rows[train],
-                n_table=len(rows),
-                index=None if index is None else index[train],
+        parts: dict[str, Any] = {"X_val": None, "y_val": None}
+        train = np.arange(features.shape[0], dtype=np.int64)
+        if shares:
+            train, *held = _hold_out(
+                codes, list(shares.values()), stratify=task != "regression", random_state=random_state
             )
-            if test_size:
-                split = replace(split, X_test=features[parts[2]], y_test=codes[parts[2]])
-        else:
-            X_checked, y_checked = _second(X_val, y_val, "val", columns, features, classes, task)
-            split = cls(features, codes, X_checked, y_checked, classes, rows, len(rows), index)
-        if X_test is not None:
-            X_checked, y_checked = _second(X_test, y_test, "test", columns, features, classes, task)
-            split = replace(split, X_test=X_checked, y_test=y_checked)
+            for part, rows in zip(shares, held, strict=True):
+                parts |= {f"X_{part}": features[rows], f"y_{part}": codes[rows]}
+        for part, (X_given, y_given) in others.items():
+            if X_given is not None:
+                checked = _second(X_given, y_given, part, columns, features, classes, task)
+                parts |= dict(zip((f"X_{part}", f"y_{part}"), checked, strict=True))
+        split = cls(
+            X=features[train] if shares else features,
+            y=codes[train],
+            classes=classes,
+            rows=train,
+            n_table=features.shape[0],
+            index=None if index is None else index[train],
+            **parts,
+        )
+        if split.y_val is None:
+            return split.out_of_bag()
         if len(split.y_val) < max(split.n_classes, 1):
             raise InputError(
                 f"y_val has {len(split.y_val)} rows for {split.n_classes} classes: "
                 "pass at least one validation row per class"
             )
         return split
+
+
+def _check_parts(others: dict[str, tuple[Any, Any]], validation: str) -> None:
+    for part, (X, y) in others.items():
+        if (X is None) != (y is None):
+            raise InputError(f"X_{part} and y_{part} go together: one of them is missing")
+    if validation not in ("holdout", "out-of-bag"):
+        raise InputError(f"validation={validation!r}: use 'holdout' or 'out-of-bag'")
+    if validation == "out-of-bag" and others["val"][0] is not None:
+        raise InputError("validation='out-of-bag' goes without validation rows: leave out X_val and y_val")
 
 
 def _second(

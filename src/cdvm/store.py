@@ -24,6 +24,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BytesIO
+from reprlib import repr as repr_short
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -218,4 +219,4 @@ def _differences(here: Any, wanted: Any, name: str = "") -> Iterator[str]:
             label = f"{name}.{key}" if name else key
             yield from _differences(here.get(key), wanted.get(key), label)
     elif here != wanted:
-        yield f"{name} is {here!r} there and {wanted!r} here"
+        yield f"{name} is {repr_short(here)} there and {repr_short(wanted)} here"

@@ -112,7 +112,7 @@ class Protocol:
         if self.noise:
             flipped = {
                 name: flip_labels(codes, self.noise, n_classes=split.n_classes, seed=seed + k)[0]
-                for k, (name, codes) in enumerate([("y", split.y), ("y_val", split.y_val)])
+                for k, (name, codes) in enumerate([("y", split.y), ("y_val", split.validation[1])])
             }
             split = replace(split, **flipped)  # type: ignore[arg-type]
         return split

@@ -12,6 +12,7 @@ __all__ = [
     "DatasetName",
     "Ignore",
     "Jobs",
+    "JudgeRows",
     "Keep",
     "LearnerName",
     "Scale",
@@ -19,6 +20,7 @@ __all__ = [
     "Store",
     "TableFile",
     "Target",
+    "TestRows",
     "Validation",
 ]
 
@@ -26,6 +28,18 @@ TableFile = Annotated[Path | None, typer.Argument(help="CSV, Parquet or Feather 
 Target = Annotated[str, typer.Option(help="Column of the label.")]
 DatasetName = Annotated[
     str, typer.Option(help="A data set by name instead of TABLE, e.g. digits; cdvm datasets lists them.")
+]
+JudgeRows = Annotated[
+    str,
+    typer.Option(
+        "--validation",
+        help="What models are scored on to choose: a table of other rows; oob, every row by the models "
+        "that did not see it; or holdout, a tenth of the table.",
+        show_default="oob",
+    ),
+]
+TestRows = Annotated[
+    str, typer.Option("--test", help="Rows to report on: a table, or a share to hold out, e.g. 20%.")
 ]
 Validation = Annotated[
     Path | None, typer.Option(help="Table of rows to choose with: models are scored on them.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,12 +12,13 @@ from cdvm.cli.options import (
     DatasetName,
     Ignore,
     Jobs,
+    JudgeRows,
     LearnerName,
     Scale,
     Seed,
     TableFile,
     Target,
-    Validation,
+    TestRows,
 )
 from cdvm.errors import InputError
 
@@ -35,8 +35,8 @@ def run(
         str, typer.Option(help="Models to train, FIRST:STOP (STOP is not trained), or how many.")
     ] = "5000",
     store: Annotated[str, typer.Option(help="Directory or address (s3://…) for the outcomes.")] = "",
-    validation: Validation = None,
-    test: Annotated[Path | None, typer.Option(help="Table of rows to report on.")] = None,
+    validation: JudgeRows = "",
+    test: TestRows = "",
     ignore: Ignore = None,
     learner: LearnerName = "",
     inclusion: Annotated[
@@ -65,7 +65,8 @@ def run(
         table,
         target,
         dataset=dataset,
-        validation=validation,
+        validation=validation or "oob",
+        own_validation=not validation,
         test=test,
         ignore=ignore or [],
         learner=learner,

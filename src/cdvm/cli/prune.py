@@ -12,6 +12,7 @@ from cdvm.cli.options import (
     DatasetName,
     Ignore,
     Jobs,
+    JudgeRows,
     Keep,
     LearnerName,
     Scale,
@@ -19,7 +20,7 @@ from cdvm.cli.options import (
     Store,
     TableFile,
     Target,
-    Validation,
+    TestRows,
 )
 
 __all__ = ["prune"]
@@ -30,8 +31,8 @@ def prune(
     target: Target = "target",
     dataset: DatasetName = "",
     keep: Keep = None,
-    validation: Validation = None,
-    test: Annotated[Path | None, typer.Option(help="Table of rows to report on.")] = None,
+    validation: JudgeRows = "",
+    test: TestRows = "",
     ignore: Ignore = None,
     learner: LearnerName = "",
     method: Annotated[
@@ -58,9 +59,7 @@ def prune(
     kappa: Annotated[
         float | None, typer.Option(help="Influence on a judge that is enough.", show_default="auto")
     ] = None,
-    tune: Annotated[
-        bool, typer.Option("--tune", help="Choose alpha and kappa from a grid, on the validation rows.")
-    ] = False,
+    tune: Annotated[bool, typer.Option("--tune", help="Choose alpha and kappa from a grid.")] = False,
     scale: Scale = None,
     out: Annotated[Path | None, typer.Option(help="Directory for the kept rows and the report.")] = None,
     store: Store = None,
@@ -73,8 +72,10 @@ def prune(
 ) -> None:
     """Choose the rows of a training table to keep.
 
-    Without --validation a stratified fifth of the table is held out: half of it to choose with, half to
-    report on. The kept rows come from the rest, and shares refer to the rest.
+    Without --validation every row is a candidate, and judges the models that did not see it. The report is
+    then on the rows outside each set, which choosing has seen; --test gives one on rows it has not. Methods
+    that need validation rows, and --validation holdout, hold out a stratified tenth to choose with and, but
+    for --test, a tenth to report on. Shares refer to the candidates.
 
     Example: `cdvm prune train.csv --target label --keep 5% --keep 10% --out kept/`
     """
@@ -82,6 +83,7 @@ def prune(
     from cdvm.cli.run import Request, choose
     from cdvm.cli.source import load_source, parse_keep
     from cdvm.learners import make_learner
+    from cdvm.valuation import needs_validation
 
     budgets = dict(map(parse_keep, keep or ["10%"]))
     check_out(out, force=force)
@@ -90,7 +92,8 @@ def prune(
         table,
         target,
         dataset=dataset,
-        validation=validation,
+        validation=validation or ("holdout" if needs_validation(method) else "oob"),
+        own_validation=not validation,
         test=test,
         ignore=ignore or [],
         learner=learner,

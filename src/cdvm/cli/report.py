@@ -51,9 +51,10 @@ def figures(
         "source": source.name,
         "rows": split.n_table,
         "candidates": split.n_rows,
-        "validation_rows": len(split.y_val),
+        "judges": "validation rows" if split.judge_rows is None else "out-of-bag",
+        "n_judges": len(split.judges[1]),
+        "validation_rows": 0 if split.y_val is None else len(split.y_val),
         "test_rows": 0 if split.y_test is None else len(split.y_test),
-        "held_out": source.held_out,
         "metric": "accuracy" if split.task == "classification" else "R2",
         "learner": source.learner_name,
         "learner_settings": source.learner.spec(),
@@ -110,7 +111,7 @@ def _table(report: dict[str, Any], judge: str) -> Any:
     from rich.table import Table as RichTable
 
     own, lines = judge == report["learner"], list(report["budgets"].values())
-    parts = {"validation": "validation", "test": "held-out"}
+    parts = {"validation": "validation", "outside": "other rows", "test": "held-out"}
     parts = {part: name for part, name in parts.items() if part in lines[0]["judged_by"][judge]}
     certified = own and lines[0]["gap"] is not None
     grid = RichTable(
@@ -140,16 +141,23 @@ def _table(report: dict[str, Any], judge: str) -> Any:
 
 
 def _sentences(report: dict[str, Any], out: Path | None) -> list[str]:
-    if report["held_out"]:
+    rows, candidates = report["rows"], report["candidates"]
+    uses = {"validation_rows": "to choose with", "test_rows": "to report on"}
+    others = " and ".join(f"{report[part]} {use}" for part, use in uses.items() if report[part])
+    if rows > candidates:
+        held = others.replace(" to ", " were held out to ", 1)
         split = (
-            f"Of {report['rows']} rows, {report['validation_rows']} were held out to choose with and "
-            f"{report['test_rows']} to report on; rows were kept from the other {report['candidates']}, "
-            "and shares refer to those."
+            f"Of {rows} rows, {held}; rows were kept from the other {candidates}, and shares refer to those."
         )
     else:
-        split = (
-            f"All {report['rows']} rows were candidates; {report['validation_rows']} validation rows were "
-            f"chosen with, {report['test_rows']} test rows reported on."
+        split = f"All {rows} rows were candidates."
+        if others:
+            split += f" There were {others.replace(' to ', ' others to ', 1)}."
+    judges = ""
+    if report["judges"] == "out-of-bag":
+        judges = (
+            "Models were judged on rows they did not see. 'Other rows' are those outside each set, which "
+            "choosing has seen (all: five-fold cross-validation); --test 20% reports on rows it has not."
         )
     how = ""
     if "fit_seconds" in report:
@@ -162,4 +170,4 @@ def _sentences(report: dict[str, Any], out: Path | None) -> list[str]:
         how += "."
     random = f"Random rows: mean ± deviation of {report['random_draws']} draws."
     where = f"Written to {out}: kept rows, selection.csv, summary.json." if out is not None else ""
-    return [s for s in (split, how, random, where) if s]
+    return [s for s in (split, judges, how, random, where) if s]

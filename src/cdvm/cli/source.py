@@ -31,8 +31,6 @@ class Source:
     learner_name : str
     scaled : bool
         Whether features were standardised.
-    held_out : bool
-        Whether validation and test rows were taken from the table.
     """
 
     name: str
@@ -41,7 +39,6 @@ class Source:
     learner: Learner
     learner_name: str
     scaled: bool
-    held_out: bool
 
 
 def parse_keep(word: str) -> tuple[str, float]:
@@ -65,19 +62,31 @@ def load_source(
     target: str,
     *,
     dataset: str,
-    validation: Path | None,
-    test: Path | None,
+    validation: str,
+    own_validation: bool,
+    test: str,
     ignore: list[str],
     learner: str,
     scale: bool | None,
     seed: int,
 ) -> Source:
-    """Read, check and split what the user named."""
+    """Read, check and split what the user named.
+
+    Parameters
+    ----------
+    validation : str
+        A file, ``"oob"`` or ``"holdout"``.
+    own_validation : bool
+        Whether validation rows that a data set brings go before the last two.
+    test : str
+        A file, a share, or nothing.
+    """
     if (path is None) == (not dataset):
         raise InputError("name one table, or a data set with --dataset, e.g. --dataset digits")
+    share = _parse_share(test)
     others: dict[str, Table | None] = {
-        "val": read_table(validation) if validation else None,
-        "test": read_table(test) if test else None,
+        "val": None if validation in ("oob", "holdout") else read_table(Path(validation)),
+        "test": read_table(Path(test)) if test and share is None else None,
     }
     if path is not None:
         table, name = read_table(path), str(path)
@@ -88,31 +97,44 @@ def load_source(
         data = load_dataset(dataset)
         if target not in ("target", data.target):
             raise InputError(f"--target {target!r}: the label of --dataset {dataset} is {data.target!r}")
-        if validation is None:
+        if validation == "holdout":
             data = data.halved_test(seed)
         table, name, target = Table.of_frame(data.table), dataset, data.target
-        others["val"] = (
-            others["val"] or (data.validation is not None and Table.of_frame(data.validation)) or None
-        )
-        others["test"] = others["test"] or (data.test is not None and Table.of_frame(data.test)) or None
+        if data.validation is not None and own_validation:
+            others["val"] = Table.of_frame(data.validation)
+        if data.test is not None and not test:
+            others["test"] = Table.of_frame(data.test)
         made, scale = make_learner(learner or data.learner), data.scale if scale is None else scale
-    if others["test"] is not None and others["val"] is None:
-        raise InputError("--test needs --validation: name the rows to choose with as well")
     X, y = table.features_and_labels(target, ignore)
     parts: dict[str, Any] = {}
     for part, other in others.items():
         if other is not None:
             present = [c for c in ignore if c in other.frame.columns]
             parts[f"X_{part}"], parts[f"y_{part}"] = other.features_and_labels(target, present)
-    held_out = not parts
+    if share is None:
+        share = _TEST_SHARE if not parts and validation == "holdout" else 0.0
+    elif "X_val" in parts:
+        raise InputError(f"--test {test} holds rows out where no --validation table is given: name a table")
     split = Split.from_arrays(
         X,
         y,
         **parts,
         task=made.task,
+        validation="out-of-bag" if validation == "oob" and "X_val" not in parts else "holdout",
         validation_size=_VALIDATION_SHARE,
-        test_size=_TEST_SHARE if held_out else 0.0,
+        test_size=share,
         random_state=seed,
     )
     split = split.standardized() if scale else split
-    return Source(name, table, split, made, learner or made.name, scale, held_out)
+    return Source(name, table, split, made, learner or made.name, scale)
+
+
+def _parse_share(word: str) -> float | None:
+    """A share such as 20% or 0.2; None for a file, or nothing."""
+    number = re.fullmatch(r"(\d*\.?\d+)\s*(%?)", word.strip())
+    if number is None:
+        return None
+    share = float(number[1]) / (100 if number[2] else 1)
+    if not 0 < share < 1:
+        raise InputError(f"--test {word!r}: use a share between 0 and 1 such as 20%, or a table")
+    return share

@@ -164,7 +164,11 @@ def _row(values: Values, k: int) -> str:
 
 def _sentences(source: Source, values: Values, out: Path | None) -> list[str]:
     split, numbers = source.split, values.values
-    held = f"{split.n_table - len(values)} of {split.n_table} rows were held out" if source.held_out else ""
+    held = (
+        f"{split.n_table - len(values)} of {split.n_table} rows were held out"
+        if split.n_table > len(values)
+        else ""
+    )
     summary = (
         f"{len(values)} rows: mean {numbers.mean():.4f}, deviation {numbers.std():.4f}, "
         f"{int((numbers < 0).sum())} below 0"

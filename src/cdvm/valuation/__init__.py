@@ -27,6 +27,7 @@ __all__ = [
     "detection_report",
     "flip_labels",
     "flip_split",
+    "needs_validation",
     "record_bootstrap",
     "suspects",
     "utilities",
@@ -47,12 +48,22 @@ _MODULES = {
     "knn_shapley": "knn_shapley",
     "influence": "influence",
 }
+_NEED_VALIDATION = {"leave_one_out", "shapley", "beta_shapley", "knn_shapley", "influence"}
 _ANYWHERE = {"seed", "n_jobs", "progress"}  # options that a method without use for them may be given
 
 
 def valuation_names() -> list[str]:
     """Names that :func:`value_rows` understands."""
     return list(_MODULES)
+
+
+def needs_validation(name: str) -> bool:
+    """Whether a method needs rows that no model is trained on; others let training rows judge, or no row.
+
+    >>> needs_validation("shapley"), needs_validation("banzhaf")
+    (True, False)
+    """
+    return name in _NEED_VALIDATION
 
 
 def valuation_method(name: str) -> Callable[..., Values]:

@@ -79,6 +79,7 @@ def banzhaf(
         raise InputError("exact=True averages accuracy only: use exact=False for other outcomes")
     if exact is None:
         sampled = design != "bernoulli" or stop is not None or store is not None
+        sampled |= isinstance(split, Split) and split.judge_rows is not None
         exact = accuracy and not sampled and n <= MOST_EXACT and 2**n <= n_models
     if exact:
         return _exactly(split, learner, inclusion, seed=seed, n_jobs=n_jobs, progress=progress)

@@ -181,7 +181,7 @@ class Game:
         if not isinstance(split, Split):
             raise InputError(f"split={split!r}: to train a learner pass a Split, not a number of rows")
         made = make_learner(learner)
-        X, self._y = split.judges
+        X, self._y = split.validation
         self._trainer: Trainer = made.bind(split, X)
 
     def __call__(self, subsets: Subsets, bar: Progress | None = None) -> Vector:

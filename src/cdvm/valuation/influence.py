@@ -87,8 +87,9 @@ def influence(
             progress=progress,
         )
         return Values.of(split, values, "influence", damping=float(damping), **solved)
+    n_judges = len(split.validation[1])
     fit = fit_linear(split, learner, damping=damping)
-    total = (fit.judges.T @ fit.judge_errors / len(split.y_val)).reshape(-1, 1)
+    total = (fit.judges.T @ fit.judge_errors / n_judges).reshape(-1, 1)
     direction = fit.solve(total).reshape(-1, fit.width)
     values = np.einsum("nk,nk->n", fit.rows @ direction, fit.errors) / fit.n_rows
     return Values.of(split, values, "influence", damping=float(damping), parameters=fit.n_parameters)
@@ -102,6 +103,7 @@ def influence_attribution(
     Linear models only.
     """
     _check_number("damping", damping, 0.01)
+    _ = split.validation
     fit = fit_linear(split, learner, damping=damping)
     judges = fit.flat(fit.judges, fit.judge_errors)
     rows = fit.flat(fit.rows, fit.errors)

@@ -183,7 +183,8 @@ def fit_linear(split: Split, learner: Any = "logistic", *, damping: float = 0.01
         train, judges = _reduced(split)
         errors, judge_errors, curvature, penalty = fit(split, train, judges, strength, intercept)
     # a label never seen in training has no loss to speak of
-    judge_errors = np.where((split.y_val < 0)[:, None] & (split.classes is not None), 0.0, judge_errors)
+    unseen = (split.judges[1] < 0) & (split.classes is not None)
+    judge_errors = np.where(unseen[:, None], 0.0, judge_errors)
     diagonal = np.full(train.shape[1], penalty + float(damping))
     if intercept:
         train, judges = (np.column_stack([part, np.ones(len(part))]) for part in (train, judges))
@@ -230,7 +231,7 @@ def _reduced(split: Split) -> tuple[Matrix, Matrix]:
         )
     train, judges = (
         np.asarray(part.toarray() if sparse.issparse(part) else part, dtype=np.float64)
-        for part in (split.X, split.X_val)
+        for part in (split.X, split.judges[0])
     )
     if d <= n:
         return train, judges
@@ -248,29 +249,31 @@ def _fit_logistic(split: Split, train: Matrix, judges: Matrix, C: float, interce
     model = LogisticRegression(C=C, fit_intercept=intercept, solver="newton-cg", tol=1e-8, max_iter=1000)
     model.fit(train, split.y)
     penalty = 0.0 if np.isinf(C) else 1.0 / (len(train) * C)
+    y_judges = split.judges[1]
     if split.n_classes == 2:
         chance, judged = (expit(model.decision_function(part))[:, None] for part in (train, judges))
         curvature = (chance * (1.0 - chance))[:, :, None]
-        return chance - split.y[:, None], judged - split.y_val[:, None], curvature, penalty
+        return chance - split.y[:, None], judged - y_judges[:, None], curvature, penalty
     chance, judged = (softmax(model.decision_function(part), axis=1) for part in (train, judges))
     truth = np.eye(split.n_classes)
     basis = linalg.helmert(split.n_classes).T  # orthonormal, and orthogonal to moving all classes alike
     curvature = np.einsum("ka,nk,kb->nab", basis, chance, basis)
     turned = chance @ basis
     curvature -= turned[:, :, None] * turned[:, None, :]
-    return (chance - truth[split.y]) @ basis, (judged - truth[split.y_val]) @ basis, curvature, penalty
+    return (chance - truth[split.y]) @ basis, (judged - truth[y_judges]) @ basis, curvature, penalty
 
 
 def _fit_squares(split: Split, train: Matrix, judges: Matrix, alpha: float, intercept: bool) -> Derivatives:
     from sklearn.linear_model import Ridge
 
+    y_judges = split.judges[1]
     if split.classes is None:
-        target, judged = split.y[:, None], split.y_val[:, None]
+        target, judged = split.y[:, None], y_judges[:, None]
     elif split.n_classes == 2:
-        target, judged = 2.0 * split.y[:, None] - 1.0, 2.0 * split.y_val[:, None] - 1.0
+        target, judged = 2.0 * split.y[:, None] - 1.0, 2.0 * y_judges[:, None] - 1.0
     else:
         signs = 2.0 * np.eye(split.n_classes) - 1.0
-        target, judged = signs[split.y], signs[split.y_val]
+        target, judged = signs[split.y], signs[y_judges]
     model = Ridge(alpha=alpha, fit_intercept=intercept, solver="cholesky").fit(train, target)
     errors, judge_errors = (
         model.predict(part).reshape(aim.shape) - aim for part, aim in ((train, target), (judges, judged))

@@ -44,7 +44,7 @@ def torch_influence(
     progress: bool | None,
 ) -> tuple[NDArray[np.float64], dict[str, Any]]:
     """The value of each training row, and how well the system was solved."""
-    trainer = learner.bind(split, split.X_val)
+    trainer = learner.bind(split, split.validation[0])
     module = trainer.trained(Subsets.of([np.arange(split.n_rows)], split.n_rows, seed=seed))
     curve = Curve(trainer, module, split, damping)
     solution = conjugate_gradients(
@@ -93,9 +93,10 @@ class Curve:
         ).detach()
         self._rows = trainer.tensor(split.X), trainer.targets(split.y)
         # a label never seen in training has no loss to speak of
-        seen = np.flatnonzero(split.y_val >= 0) if split.task == "classification" else slice(None)
-        self._judges = trainer.tensor(split.X_val[seen]), trainer.targets(split.y_val[seen])
-        self._n_judges = len(split.y_val)
+        X, y = split.validation
+        seen = np.flatnonzero(y >= 0) if split.task == "classification" else slice(None)
+        self._judges = trainer.tensor(X[seen]), trainer.targets(y[seen])
+        self._n_judges = len(y)
 
     def judged(self) -> Tensor:
         """Gradient of the judges' mean loss."""

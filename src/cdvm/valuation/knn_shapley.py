@@ -51,7 +51,7 @@ def knn_shapley(split: Split, learner: Any = None, *, k: int = 5, progress: bool
     if k < 1:
         raise InputError(f"k={k!r}: use at least 1 neighbour")
     started = time.perf_counter()
-    X, y = split.judges
+    X, y = split.validation
     n, m = split.n_rows, len(y)
     nearer = np.arange(1, n + 1)
     share = np.minimum(k, nearer) / (nearer * k)

@@ -125,7 +125,7 @@ class _Run:
         if learner is None:
             raise InputError("learner=None: pass a learner, or outcomes= of models trained already")
         return record(
-            replace(split, X_val=split.X, y_val=split.y),
+            replace(split, X_val=split.X, y_val=split.y, judge_rows=None),
             learner,
             Design(split.n_rows, 1.0, "bootstrap", self.seed),
             self.n_models,
