@@ -100,7 +100,11 @@ class Panel:
         self._open.close()
 
     def judge(self, sets: Rows, number: int = 0) -> Judged:
-        """Train on each set, one a line; equal numbers give models equal randomness."""
+        """Train on each set, one a line; equal numbers give models equal randomness.
+
+        That holds place by place: two sets that share a row at the same place of their lines see it at the
+        same times, where a learner goes through its rows in random order.
+        """
         subsets = self._subsets(sets, number)
         pieces = [slice(k, k + _PIECE) for k in range(0, len(sets), _PIECE)]
         scores = self._scores([subsets[piece] for piece in pieces])
@@ -124,10 +128,10 @@ class Panel:
         gain = float(weights @ difference) / total
         return gain, float(np.linalg.norm(weights * (difference - gain))) / total
 
-    def score(self, rows: Rows, numbers: range) -> float:
+    def score(self, rows: Rows, repeats: int) -> float:
         """Plain (or balanced) accuracy on all judges outside the set, R² for regression."""
         found = []
-        for number in numbers:
+        for number in range(repeats):
             subsets = self._subsets(rows[None], number)
             answer = self._trainer.predict(subsets)[0]
             self.trainings += 1
@@ -147,10 +151,11 @@ class Panel:
 
     def _subsets(self, sets: Rows, number: int) -> Subsets:
         count, size = sets.shape
-        ordered = np.sort(sets, axis=1).astype(np.int32).ravel()
         starts = np.arange(0, count * size + 1, size, dtype=np.int32)
         ones = np.ones(count * size, dtype=np.int32)
-        members = sparse.csr_array((ones, ordered, starts), shape=(count, self.split.n_rows))
+        members = sparse.csr_array(
+            (ones, sets.astype(np.int32).ravel(), starts), shape=(count, self.split.n_rows)
+        )
         return Subsets(members, np.full(count, number, dtype=np.int64), self.seed + number)
 
     def _scores(self, pieces: list[Subsets]) -> NDArray[np.float32]:

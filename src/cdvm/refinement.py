@@ -15,6 +15,7 @@ than the start, by more than one standard error, the start is the answer.
 
 from __future__ import annotations
 
+import inspect
 import time
 import warnings
 from collections.abc import Callable
@@ -32,7 +33,7 @@ from cdvm.progress import Progress
 from cdvm.selection import Selection
 from cdvm.split import Split
 
-__all__ = ["TRAININGS", "refine"]
+__all__ = ["TRAININGS", "check_options", "refine"]
 
 TRAININGS = 2_000
 
@@ -43,8 +44,8 @@ _GREEDY = 8  # proposals a round that follow the estimates without chance
 _MEMORY = 0.9  # weight of a round's evidence one round later
 _PATIENCE = 12  # rounds without a better set after which the search ends
 _POOL = 20_000  # rows considered for entering in one round
-_FRESH = 1 << 32  # number of the first training that no round of the search uses
-_REPEATS = 3  # trainings of the start and of the best for it, where the learner has randomness
+_CONTENDERS = 8  # sets a round trains again, where the learner has randomness
+_REPEATS = 3  # trainings for each of them
 
 Callback = Callable[[int, Rows], None]
 
@@ -108,7 +109,7 @@ def refine(
     """
     started = time.perf_counter()
     learner = make_learner(learner)
-    _check(trainings, seconds, judges)
+    check_options(trainings=trainings, seconds=seconds, score=score, judges=judges)
     base, start = _start(selection, split)
     panel = Panel(split, learner, score=score, judges=judges, seed=seed, n_jobs=n_jobs)
     search = _Search(panel, start, int(trainings), seconds, callback)
@@ -144,35 +145,29 @@ class _Search:
     ) -> None:
         self.panel, self.start, self.best = panel, start, start
         self.callback = callback
-        self.repeats = range(_FRESH, _FRESH + (_REPEATS if panel.stochastic else 1))
         # the held-back judges' look at the end is part of what may be trained
-        self._limit = trainings - 3 * len(self.repeats)
+        self._limit = trainings - 3 * self.repeats
         self._proposals = int(np.clip(self._limit // 8, 1, _PROPOSALS))
         self._seconds, self._started = seconds, time.perf_counter()
         self._rng = np.random.default_rng([panel.seed, 0])
+        self._number = 0
         self._covariance = np.zeros(panel.split.n_rows)
         self._variance = np.zeros(panel.split.n_rows)
 
     def run(self, progress: bool | None) -> None:
         """Search until trainings, time or patience are spent."""
-        panel, idle, number = self.panel, 0, 0
+        panel, idle = self.panel, 0
         with Progress("trainings", max(self._limit, 1), enabled=progress) as bar:
             try:
                 self._tell()
-                current = panel.judge(self.best[None])
+                self._current = panel.judge(self.best[None])
+                if panel.stochastic:  # perhaps not with these settings and this many rows
+                    again = panel.judge(self.best[None], self._next())
+                    panel.stochastic = not np.array_equal(again.scores, self._current.scores)
                 while idle < _PATIENCE and (spent := self._spent()) < 1:
-                    number += 1
                     before = panel.trainings
-                    if panel.stochastic:
-                        current = panel.judge(self.best[None], number)
-                    sets = self._propose(max(1, round(len(self.best) * _SHARE * (1 - spent))))
-                    judged = panel.judge(sets, number)
-                    gains = panel.compare(judged, current)
-                    self._learn(sets, gains)
-                    top = int(gains.argmax())
-                    idle = 0 if gains[top] > 0 else idle + 1
-                    if gains[top] > 0:
-                        self.best, current = np.sort(sets[top]), judged[top]
+                    most = max(1, round(len(self.best) * _SHARE * (1 - spent)))
+                    idle = 0 if self._round(self._propose(most)) else idle + 1
                     self._tell()
                     bar.advance(panel.trainings - before)
             except KeyboardInterrupt:
@@ -183,21 +178,54 @@ class _Search:
                     stacklevel=4,
                 )
 
+    def _round(self, sets: Rows) -> bool:
+        """Whether one of the sets is better than the best, which it then replaces."""
+        panel, number = self.panel, self._next()
+        if panel.stochastic:
+            self._current = panel.judge(self.best[None], number)
+        judged = panel.judge(sets, number)
+        gains = panel.compare(judged, self._current)
+        self._learn(sets, gains)
+        if panel.stochastic:
+            sets = sets[np.argsort(-gains)[:_CONTENDERS]]
+            gains = self._average_gains(sets)
+        top = int(gains.argmax())
+        if not gains[top] > 0:
+            return False
+        self.best = sets[top]
+        if not panel.stochastic:
+            self._current = judged[top]
+        return True
+
+    def _average_gains(self, sets: Rows) -> NDArray[np.float64]:
+        """Gains over the best set, free of the luck of one training."""
+        together = np.concatenate([self.best[None], sets])
+        runs = [self.panel.judge(together, self._next()) for _ in range(_REPEATS)]
+        judged = _mean(runs)
+        return self.panel.compare(judged, judged[0])[1:]
+
+    @property
+    def repeats(self) -> int:
+        """Trainings that make one comparison."""
+        return _REPEATS if self.panel.stochastic else 1
+
     def answer(self) -> tuple[Rows, float]:
         """The best set, or the start where held-back judges find it worse, and the best's optimism."""
         if self.best is self.start:
             return self.start, 0.0
         panel = self.panel
-        runs = [panel.judge(np.stack([self.start, self.best]), number) for number in self.repeats]
-        judged = Judged(np.mean([run.scores for run in runs], axis=0), runs[0].outside)
+        both = np.stack([self.start, self.best])
+        runs = [panel.judge(both, self._next()) for _ in range(self.repeats)]
+        judged = _mean(runs)
         gain, error = panel.confirm(judged[1], judged[0])
         optimism = float(panel.compare(judged[1], judged[0])[0]) - gain
-        return (self.start if gain < -error else self.best), optimism
+        return (self.start if gain < -error else np.sort(self.best)), optimism
 
     def _spent(self) -> float:
         """Share of the trainings, or of the time, that is used up; 1 where no further round fits."""
         left = self._limit - self.panel.trainings
-        if left < self._proposals + self.panel.stochastic:
+        again = self.panel.stochastic * (1 + _REPEATS * (_CONTENDERS + 1))
+        if left < self._proposals + again:
             return 1.0
         share = self.panel.trainings / self._limit
         if self._seconds is not None:
@@ -232,9 +260,17 @@ class _Search:
         self._covariance = _MEMORY * self._covariance + np.bincount(sets.ravel(), centred, minlength=n)
         self._variance = _MEMORY * self._variance + count * share * (1 - share)
 
+    def _next(self) -> int:
+        self._number += 1
+        return self._number
+
     def _tell(self) -> None:
         if self.callback is not None:
-            self.callback(self.panel.trainings, self.best)
+            self.callback(self.panel.trainings, np.sort(self.best))
+
+
+def _mean(runs: list[Judged]) -> Judged:
+    return Judged(np.mean([run.scores for run in runs], axis=0), runs[0].outside)
 
 
 def _largest(keys: NDArray[np.float64], count: int) -> NDArray[np.int64]:
@@ -244,15 +280,24 @@ def _largest(keys: NDArray[np.float64], count: int) -> NDArray[np.int64]:
     return np.take_along_axis(places, order, axis=1)
 
 
-def _check(trainings: Any, seconds: float | None, judges: str) -> None:
-    if isinstance(trainings, bool) or not isinstance(trainings, Integral) or trainings < _LEAST:
-        raise InputError(
-            f"trainings={trainings!r}: use a whole number of at least {_LEAST}, e.g. {TRAININGS}"
-        )
-    if seconds is not None and not seconds > 0:
-        raise InputError(f"seconds={seconds!r}: use a positive number, or None for no limit")
-    if judges not in ("all", "validation"):
-        raise InputError(f"judges={judges!r}: use 'all' or 'validation'")
+def check_options(**options: Any) -> None:
+    """Complain about keyword arguments that :func:`refine` does not have or values it cannot use."""
+    known = [name for name, p in inspect.signature(refine).parameters.items() if p.kind == p.KEYWORD_ONLY]
+    for name, value in options.items():
+        if name not in known:
+            raise InputError(f"refine has no option {name!r}: it has {', '.join(known)}")
+        if name == "trainings" and (
+            isinstance(value, bool) or not isinstance(value, Integral) or value < _LEAST
+        ):
+            raise InputError(
+                f"trainings={value!r}: use a whole number of at least {_LEAST}, e.g. {TRAININGS}"
+            )
+        if name == "seconds" and value is not None and not value > 0:
+            raise InputError(f"seconds={value!r}: use a positive number, or None for no limit")
+        if name == "judges" and value not in ("all", "validation"):
+            raise InputError(f"judges={value!r}: use 'all' or 'validation'")
+        if name == "score" and value not in (None, "accuracy", "balanced", "squared_error"):
+            raise InputError(f"score={value!r}: use 'accuracy', 'balanced' or 'squared_error'")
 
 
 def _start(selection: Any, split: Split) -> tuple[Selection, Rows]:

@@ -60,6 +60,13 @@ def prune(
     tune: Annotated[
         bool, typer.Option("--tune", help="Choose alpha and kappa from a grid, on the validation rows.")
     ] = False,
+    refine: Annotated[
+        bool, typer.Option("--refine", help="Improve the chosen rows by retraining models on them.")
+    ] = False,
+    trainings: Annotated[
+        int | None,
+        typer.Option(help="Models to train while refining, at most.", show_default="2000"),
+    ] = None,
     scale: Scale = None,
     out: Annotated[Path | None, typer.Option(help="Directory for the kept rows and the report.")] = None,
     store: Store = None,
@@ -98,7 +105,21 @@ def prune(
     chosen = choose(
         source,
         budgets,
-        Request(method, remove, per_class, models, inclusion, alpha, kappa, tune, store, seed, jobs),
+        Request(
+            method,
+            remove,
+            per_class,
+            models,
+            inclusion,
+            alpha,
+            kappa,
+            tune,
+            refine,
+            trainings,
+            store,
+            seed,
+            jobs,
+        ),
     )
     report = figures(source, chosen, judges, seed=seed, jobs=jobs)
     if out is not None:

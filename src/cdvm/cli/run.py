@@ -12,6 +12,7 @@ from cdvm.cli.source import Source
 from cdvm.errors import InputError
 from cdvm.program import resolve_budget
 from cdvm.pruner import CDVM
+from cdvm.refinement import refine
 from cdvm.selection import Selection
 
 __all__ = ["Chosen", "Request", "choose"]
@@ -29,6 +30,8 @@ class Request:
     alpha: float
     kappa: float | None
     tune: bool
+    refine: bool
+    trainings: int | None
     store: Path | None
     seed: int
     jobs: int
@@ -47,6 +50,8 @@ def choose(source: Source, budgets: dict[str, float], request: Request) -> Chose
     """Selections of the requested method, one a budget."""
     for budget in budgets.values():
         resolve_budget(budget, source.split.n_rows)
+    if request.trainings is not None and not request.refine:
+        raise InputError("--trainings says how long to refine: add --refine")
     find = _by_cdvm if request.method == "cdvm" else _by_baseline
     selections, details = find(source, list(budgets.values()), request)
     return Chosen(dict(zip(budgets, selections, strict=True)), request.method, details)
@@ -65,6 +70,7 @@ def _by_cdvm(
         alpha=request.alpha,
         kappa="auto" if request.kappa is None else request.kappa,
         tune="grid" if request.tune else None,
+        refine=_options(request) if request.refine else False,
         store=request.store,
         n_jobs=request.jobs,
         random_state=request.seed,
@@ -99,4 +105,15 @@ def _by_baseline(
         n_jobs=request.jobs,
         **options,
     )
+    if request.refine:
+        selections = [
+            refine(
+                s, source.split, source.learner, **_options(request), seed=request.seed, n_jobs=request.jobs
+            )
+            for s in selections
+        ]
     return selections, {"remove": request.remove}
+
+
+def _options(request: Request) -> dict[str, Any]:
+    return {} if request.trainings is None else {"trainings": request.trainings}
