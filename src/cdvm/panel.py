@@ -84,7 +84,8 @@ class Panel:
         X, self.y, self.rows = _judges(split, judges, rng)
         self._trainer = learner.bind(split, X)
         self.weights = _weights(split, self.y, score)
-        self._searched = np.where(_every(_HELD_BACK, self.y, rng), np.float32(0), self.weights)
+        self.held = _every(_HELD_BACK, self.y, rng)
+        self._searched = np.where(self.held, np.float32(0), self.weights)
         self.trainings = 0
         self._labels_only = False
         self._parallel = Parallel(n_jobs=n_jobs, prefer=self._trainer.prefer)

@@ -35,12 +35,11 @@ from cdvm.split import Split
 
 __all__ = ["TRAININGS", "check_options", "refine"]
 
-TRAININGS = 2_000
+TRAININGS = 3_000  # for small models; see default_trainings
 
 _LEAST = 50
 _PROPOSALS = 64
 _SHARE = 0.1  # of the rows exchanged at once, at the start
-_GREEDY = 8  # proposals a round that follow the estimates without chance
 _MEMORY = 0.9  # weight of a round's evidence one round later
 _PATIENCE = 12  # rounds without a better set after which the search ends
 _POOL = 20_000  # rows considered for entering in one round
@@ -55,7 +54,7 @@ def refine(
     split: Split,
     learner: Any,
     *,
-    trainings: int = TRAININGS,
+    trainings: int | None = None,
     seconds: float | None = None,
     score: Score | None = None,
     judges: Literal["all", "validation"] = "all",
@@ -73,8 +72,9 @@ def refine(
     split : Split
         The rows the selection was made of. Test rows are not looked at.
     learner : str, scikit-learn estimator or Learner
-    trainings : int
-        Models to train, at most.
+    trainings : int, optional
+        Models to train, at most; by default 3,000, fewer where a set has many numbers (rows × features ×
+        classes), down to 500.
     seconds : float, optional
         Time to search, at most. Only without it is the answer the same each time.
     score : {"accuracy", "balanced", "squared_error"}, optional
@@ -111,8 +111,9 @@ def refine(
     learner = make_learner(learner)
     check_options(trainings=trainings, seconds=seconds, score=score, judges=judges)
     base, start = _start(selection, split)
+    trainings = default_trainings(split, len(start)) if trainings is None else int(trainings)
     panel = Panel(split, learner, score=score, judges=judges, seed=seed, n_jobs=n_jobs)
-    search = _Search(panel, start, int(trainings), seconds, callback)
+    search = _Search(panel, start, trainings, seconds, callback)
     with panel:
         if len(start) < split.n_rows:
             search.run(progress)
@@ -147,7 +148,7 @@ class _Search:
         self.callback = callback
         # the held-back judges' look at the end is part of what may be trained
         self._limit = trainings - 3 * self.repeats
-        self._proposals = int(np.clip(self._limit // 8, 1, _PROPOSALS))
+        self._proposals = int(np.clip(self._limit // 16, 4, _PROPOSALS))
         self._seconds, self._started = seconds, time.perf_counter()
         self._rng = np.random.default_rng([panel.seed, 0])
         self._number = 0
@@ -244,9 +245,9 @@ class _Search:
         out = rng.gumbel(size=(count, size)) - estimate[self.best]
         into = rng.gumbel(size=(count, len(outside))) + estimate[outside]
         exchanged = rng.integers(1, most + 1, size=count)
-        if estimate.any() and count > _GREEDY:
-            out[:_GREEDY], into[:_GREEDY] = -estimate[self.best], estimate[outside]
-            exchanged[:_GREEDY] = np.geomspace(1, most, _GREEDY).round()
+        greedy = count // 8 if estimate.any() else 0
+        out[:greedy], into[:greedy] = -estimate[self.best], estimate[outside]
+        exchanged[:greedy] = np.geomspace(1, most, greedy).round()
         leaving, entering = _largest(out, most), outside[_largest(into, most)]
         which, place = np.nonzero(np.arange(most) < exchanged[:, None])
         sets = np.repeat(self.best[None], count, axis=0)
@@ -280,18 +281,21 @@ def _largest(keys: NDArray[np.float64], count: int) -> NDArray[np.int64]:
     return np.take_along_axis(places, order, axis=1)
 
 
+def default_trainings(split: Split, size: int) -> int:
+    """Trainings that take seconds with a linear model: fewer, but not in proportion, the larger a set is."""
+    numbers = size * int(split.X.shape[1]) * max(split.n_classes, 1)
+    return int(np.clip(TRAININGS * (2**14 / numbers) ** 0.3, 500, TRAININGS))
+
+
 def check_options(**options: Any) -> None:
     """Complain about keyword arguments that :func:`refine` does not have or values it cannot use."""
     known = [name for name, p in inspect.signature(refine).parameters.items() if p.kind == p.KEYWORD_ONLY]
     for name, value in options.items():
         if name not in known:
             raise InputError(f"refine has no option {name!r}: it has {', '.join(known)}")
-        if name == "trainings" and (
-            isinstance(value, bool) or not isinstance(value, Integral) or value < _LEAST
-        ):
-            raise InputError(
-                f"trainings={value!r}: use a whole number of at least {_LEAST}, e.g. {TRAININGS}"
-            )
+        whole = isinstance(value, Integral) and not isinstance(value, bool)
+        if name == "trainings" and value is not None and not (whole and value >= _LEAST):
+            raise InputError(f"trainings={value!r}: use a whole number of at least {_LEAST}, e.g. 2000")
         if name == "seconds" and value is not None and not value > 0:
             raise InputError(f"seconds={value!r}: use a positive number, or None for no limit")
         if name == "judges" and value not in ("all", "validation"):
