@@ -65,7 +65,8 @@ def test_the_answer_follows_the_seed_and_not_the_number_of_jobs(noisy):
 
 
 @pytest.mark.parametrize(
-    "learner", [SklearnLearner(DecisionTreeClassifier(splitter="random", max_depth=3)), PaperLearner(batch_size=15)]
+    "learner",
+    [SklearnLearner(DecisionTreeClassifier(splitter="random", max_depth=3)), PaperLearner(batch_size=15)],
 )
 def test_learners_with_randomness_give_one_answer_too(noisy, learner):
     split, _ = noisy
