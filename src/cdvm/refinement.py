@@ -10,7 +10,7 @@ the row does *around this set*. Rows leave and enter with probabilities that gro
 sets simply exchange the worst for the best.
 
 One judge in ten is held back. They say how much of the gain is real, and where they find the best set worse
-than the start, by more than one standard error, the start is the answer.
+than the start, by more than two standard errors, the start is the answer.
 """
 
 from __future__ import annotations
@@ -39,12 +39,14 @@ TRAININGS = 3_000  # for small models; see default_trainings
 
 _LEAST = 50
 _PROPOSALS = 64
-_SHARE = 0.1  # of the rows exchanged at once, at the start
+_SHARE = 0.05  # of the rows exchanged at once, at the start
 _MEMORY = 0.9  # weight of a round's evidence one round later
 _PATIENCE = 12  # rounds without a better set after which the search ends
 _POOL = 20_000  # rows considered for entering in one round
 _CONTENDERS = 8  # sets a round trains again, where the learner has randomness
 _REPEATS = 3  # trainings for each of them
+
+_DOUBT = 2.0  # standard errors by which held-back judges must find the best set worse to undo the search
 
 Callback = Callable[[int, Rows], None]
 
@@ -220,7 +222,7 @@ class _Search:
         judged = _mean(runs)
         gain, error = panel.confirm(judged[1], judged[0])
         optimism = float(panel.compare(judged[1], judged[0])[0]) - gain
-        return (self.start if gain < -error else np.sort(self.best)), optimism
+        return (self.start if gain < -_DOUBT * error else np.sort(self.best)), optimism
 
     def _spent(self) -> float:
         """Share of the trainings, or of the time, that is used up; 1 where no further round fits."""
