@@ -173,6 +173,22 @@ def test_other_methods_are_one_flag_apart(run, csv, tmp_path, words):
     assert len(pd.read_csv(out / "kept-12rows.csv")) == 12
 
 
+@pytest.mark.parametrize("method", ["cdvm", "random"])
+def test_rows_can_be_refined_by_retraining(run, csv, tmp_path, method):
+    kept = {}
+    for name, extra in {"plain": [], "refined": ["--refine", "--trainings", "120"]}.items():
+        words = ["--method", method, "--keep", "12", "--out", tmp_path / name, *extra]
+        run("prune", csv, "--target", "label", *words, *IGNORE, *FAST)
+        line = json.loads((tmp_path / name / "summary.json").read_text())["budgets"]["12rows"]
+        kept[name] = line, (tmp_path / name / "kept-12rows.csv").read_text().splitlines()
+    line, rows = kept["refined"]
+    assert len(rows) == 13
+    assert line["method"].endswith("+refine")
+    assert line["trainings"] <= 120
+    assert rows != kept["plain"][1]
+    assert "trainings" not in kept["plain"][0]
+
+
 def test_removing_high_values_first_keeps_other_rows(run, csv, tmp_path):
     for name in ("low", "high"):
         words = ["--method", "out_of_bag", "--remove", name, "--keep", "20", "--out", tmp_path / name]
@@ -232,6 +248,8 @@ def one_line(done):
         (["--method", "shaply"], "did you mean 'shapley'"),
         (["--method", "k_center", "--remove", "high"], "k_center has none"),
         (["--remove", "high"], "--remove high needs a method that values rows"),
+        (["--trainings", "200"], "--trainings says how long to refine: add --refine"),
+        (["--refine", "--trainings", "2"], "trainings=2: use a whole number of at least 50"),
         (["--judge", "random_forrest"], "did you mean 'random_forest'"),
         (["--keep", "0%"], "budget=0.0"),
         (["--keep", "-5%"], "budget=-0.05"),

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from cdvm.outcomes import Outcomes, merge_stores, record_outcomes
     from cdvm.program import Program
     from cdvm.pruner import CDVM
+    from cdvm.refinement import refine
     from cdvm.rounding import swap_search, top_rows
     from cdvm.selection import Selection
     from cdvm.selectors import select_rows, selector_names
@@ -73,6 +74,7 @@ _HOME = {
     "cdvm.outcomes": ["Outcomes", "merge_stores", "record_outcomes"],
     "cdvm.program": ["Program"],
     "cdvm.pruner": ["CDVM"],
+    "cdvm.refinement": ["refine"],
     "cdvm.rounding": ["swap_search", "top_rows"],
     "cdvm.selection": ["Selection"],
     "cdvm.selectors": ["select_rows", "selector_names"],

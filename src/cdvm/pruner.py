@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -21,6 +22,7 @@ from cdvm.learners import Learner, make_learner
 from cdvm.outcomes import Outcome, Outcomes, record_outcomes
 from cdvm.parallel import stream
 from cdvm.program import Program, resolve_budget
+from cdvm.refinement import check_options, refine
 from cdvm.rounding import loss_of, swap_search, top_rows
 from cdvm.selection import Selection, take_rows
 from cdvm.solvers import DENSE_ENTRIES, Method, Solution, solve_path
@@ -80,6 +82,9 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         What judges where ``fit`` gets no validation rows. ``"out-of-bag"``, the default: the rows themselves
         (a random 5,000 of a larger table), so that every row can be kept. ``"holdout"``: a stratified part
         of the rows, which is never kept.
+    refine : bool, int or dict, default=False
+        Improve the rows further by retraining, see :func:`cdvm.refine`: with its defaults, with so many
+        trainings for each budget, or with its keyword arguments, e.g. ``{"score": "balanced"}``.
     validation_size : float, default=0.2
         Share of the rows held out by ``validation="holdout"``.
     store : path, optional
@@ -123,6 +128,7 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         solver: Method = "auto",
         rounding: Literal["swap", "top"] = "swap",
         validation: Literal["auto", "out-of-bag", "holdout"] = "auto",
+        refine: bool | int | dict[str, Any] = False,
         validation_size: float = 0.2,
         store: str | Path | None = None,
         n_jobs: int | None = -1,
@@ -141,6 +147,7 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         self.solver = solver
         self.rounding = rounding
         self.validation = validation
+        self.refine = refine
         self.validation_size = validation_size
         self.store = store
         self.n_jobs = n_jobs
@@ -272,6 +279,9 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
             raise InputError(f"inclusion={self.inclusion!r}: use a probability between 0 and 1, or 'auto'")
         if self.rounding not in ("swap", "top"):
             raise InputError(f"rounding={self.rounding!r}: use 'swap' or 'top'")
+        if not isinstance(self.refine, bool | Integral | dict):
+            raise InputError(f"refine={self.refine!r}: use True, a number of trainings or a dict of options")
+        check_options(**self._refine_options())
         if self.tune not in (None, "grid"):
             raise InputError(f"tune={self.tune!r}: use None or 'grid'")
         if not isinstance(self.alpha, Real) or not 0 <= self.alpha <= 1:
@@ -316,10 +326,31 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
             for budget, group in solved.items()
         }
         seconds = (time.perf_counter() - started) / len(budgets)
-        return [
+        selections = [
             self._selection(chosen[budget], scores.get(chosen[budget].rows.tobytes()), seconds)
             for budget in budgets
         ]
+        if self.refine is False:
+            return selections
+        return [self._refined(chosen[b], s) for b, s in zip(budgets, selections, strict=True)]
+
+    def _refined(self, solved: _Solved, selection: Selection) -> Selection:
+        refined = refine(
+            selection,
+            self.split_,
+            self.learner_,
+            **(
+                {"seed": self.seed_, "n_jobs": self.n_jobs, "progress": self.progress}
+                | self._refine_options()
+            ),
+        )
+        objective, gap = loss_of(solved.program, refined.rows, solved.solution.bound)
+        return replace(refined, objective=objective, gap=gap)
+
+    def _refine_options(self) -> dict[str, Any]:
+        if isinstance(self.refine, dict):
+            return self.refine
+        return {} if isinstance(self.refine, bool) else {"trainings": self.refine}
 
     def _round(self, program: Program, solution: Solution) -> _Solved:
         rows = top_rows(program, solution.weights)

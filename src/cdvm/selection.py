@@ -41,6 +41,10 @@ class Selection:
         relative distance: at most ``gap`` of the optimum is missing.
     score : float or None
         The judges' score of a model trained on the set, where it was computed to tune.
+    optimism : float or None
+        After :func:`cdvm.refine`: the gain on the judges searched on less the gain on judges held back.
+    trainings : int or None
+        Models that :func:`cdvm.refine` trained.
     """
 
     indices: NDArray[np.int64]
@@ -55,6 +59,8 @@ class Selection:
     bound: float | None = None
     gap: float | None = None
     score: float | None = None
+    optimism: float | None = None
+    trainings: int | None = None
 
     @classmethod
     def of_rows(cls, split: Split, rows: NDArray[np.int64], *, method: str, seconds: float) -> Selection:

@@ -60,6 +60,13 @@ def prune(
         float | None, typer.Option(help="Influence on a judge that is enough.", show_default="auto")
     ] = None,
     tune: Annotated[bool, typer.Option("--tune", help="Choose alpha and kappa from a grid.")] = False,
+    refine: Annotated[
+        bool, typer.Option("--refine", help="Improve the chosen rows by retraining models on them.")
+    ] = False,
+    trainings: Annotated[
+        int | None,
+        typer.Option(help="Models to train while refining, at most.", show_default="up to 3000"),
+    ] = None,
     scale: Scale = None,
     out: Annotated[Path | None, typer.Option(help="Directory for the kept rows and the report.")] = None,
     store: Store = None,
@@ -103,7 +110,22 @@ def prune(
     chosen = choose(
         source,
         budgets,
-        Request(method, remove, per_class, models, inclusion, alpha, kappa, tune, store, seed, jobs, cluster),
+        Request(
+            method,
+            remove,
+            per_class,
+            models,
+            inclusion,
+            alpha,
+            kappa,
+            tune,
+            refine,
+            trainings,
+            store,
+            seed,
+            jobs,
+            cluster,
+        ),
     )
     report = figures(source, chosen, judges, seed=seed, jobs=jobs)
     if out is not None:

@@ -45,7 +45,9 @@ def figures(
         name: compare_with_random(split, learner, sets, draws=_DRAWS, seed=seed, n_jobs=jobs)
         for name, learner in (own | judges).items()
     }
-    told = ("share", "method", "seconds", "alpha", "kappa", "objective", "bound", "gap", "score")
+    told = ["share", "method", "seconds", "alpha", "kappa", "objective", "bound", "gap", "score"]
+    if any(selection.trainings is not None for selection in chosen.selections.values()):
+        told += ["optimism", "trainings"]
     return {
         "version": __version__,
         "source": source.name,

@@ -18,6 +18,7 @@ from cdvm.outcomes import Outcomes, record_outcomes
 from cdvm.program import resolve_budget
 from cdvm.pruner import CDVM
 from cdvm.pruner import _default_inclusion as default_inclusion
+from cdvm.refinement import refine
 from cdvm.selection import Selection
 from cdvm.subsets import Design
 
@@ -36,6 +37,8 @@ class Request:
     alpha: float
     kappa: float | None
     tune: bool
+    refine: bool
+    trainings: int | None
     store: str | None
     seed: int
     jobs: int
@@ -55,6 +58,8 @@ def choose(source: Source, budgets: dict[str, float], request: Request) -> Chose
     """Selections of the requested method, one a budget."""
     for budget in budgets.values():
         resolve_budget(budget, source.split.n_rows)
+    if request.trainings is not None and not request.refine:
+        raise InputError("--trainings says how long to refine: add --refine")
     find = _by_cdvm if request.method == "cdvm" else _by_baseline
     with placed(request.cluster):
         selections, details = find(source, list(budgets.values()), request)
@@ -98,6 +103,7 @@ def _by_cdvm(
         alpha=request.alpha,
         kappa="auto" if request.kappa is None else request.kappa,
         tune="grid" if request.tune else None,
+        refine=_options(request) if request.refine else False,
         store=request.store,
         n_jobs=request.jobs,
         random_state=request.seed,
@@ -132,4 +138,15 @@ def _by_baseline(
         n_jobs=request.jobs,
         **options,
     )
+    if request.refine:
+        selections = [
+            refine(
+                s, source.split, source.learner, **_options(request), seed=request.seed, n_jobs=request.jobs
+            )
+            for s in selections
+        ]
     return selections, {"remove": request.remove}
+
+
+def _options(request: Request) -> dict[str, Any]:
+    return {} if request.trainings is None else {"trainings": request.trainings}

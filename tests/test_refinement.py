@@ -1,0 +1,261 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
+
+from cdvm import (
+    CDVM,
+    InputError,
+    LogisticLearner,
+    PaperLearner,
+    Program,
+    RidgeLearner,
+    Selection,
+    SklearnLearner,
+    Split,
+    evaluate_sets,
+    refine,
+    select_with,
+)
+from cdvm.panel import Panel
+from cdvm.refinement import default_trainings
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    """400 rows, every third with the wrong label, clean test rows."""
+    X, y = make_classification(1600, 10, n_informative=4, class_sep=1.5, flip_y=0.0, random_state=1)
+    wrong = np.arange(400) % 3 == 0
+    split = Split.from_arrays(
+        X[:400], np.where(wrong, 1 - y[:400], y[:400]), X[400:600], y[400:600], X[600:], y[600:]
+    )
+    return split, np.flatnonzero(wrong)
+
+
+def accuracy(split, learner, rows):
+    return float(evaluate_sets(split, learner, [rows], (split.X_test, split.y_test), n_jobs=1)[0, 0, 0])
+
+
+def test_mislabelled_rows_are_exchanged_for_good_ones(noisy):
+    split, wrong = noisy
+    start = np.concatenate([wrong[:15], np.setdiff1d(np.arange(400), wrong)[:15]])
+    found = refine(start, split, LogisticLearner(), trainings=1200, n_jobs=1)
+    assert len(found) == 30
+    assert np.isin(found.indices, wrong).sum() < 12
+    before, after = (accuracy(split, LogisticLearner(), rows) for rows in (start, found.rows))
+    assert after > before + 0.05
+    assert found.trainings <= 1200
+    assert found.method == "rows+refine"
+    assert (np.flatnonzero(found.weights) == found.indices).all()
+
+
+def test_the_answer_follows_the_seed_and_not_the_number_of_jobs(noisy):
+    split, _ = noisy
+    options = {"trainings": 300, "seed": 4}
+    one, two = (refine(np.arange(40), split, LogisticLearner(), n_jobs=n, **options) for n in (1, 2))
+    assert (one.indices == two.indices).all()
+    assert (one.optimism, one.score, one.trainings) == (two.optimism, two.score, two.trainings)
+    other = refine(np.arange(40), split, LogisticLearner(), trainings=300, seed=5)
+    assert not np.array_equal(one.indices, other.indices)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [SklearnLearner(DecisionTreeClassifier(splitter="random", max_depth=3)), PaperLearner(batch_size=15)],
+)
+def test_learners_with_randomness_give_one_answer_too(noisy, learner):
+    split, _ = noisy
+    found = [refine(np.arange(20), split, learner, trainings=110, n_jobs=n) for n in (1, 2)]
+    assert (found[0].indices == found[1].indices).all()
+    assert found[0].trainings == found[1].trainings <= 110
+
+
+def test_the_callback_sees_ever_better_sets_and_the_answer_last(noisy):
+    split, _ = noisy
+    seen = []
+    found = refine(
+        np.arange(40), split, "ridge", trainings=500, n_jobs=1, callback=lambda *told: seen.append(told)
+    )
+    counts = [count for count, _ in seen]
+    assert counts == sorted(counts)
+    assert counts[0] == 0
+    assert counts[-1] <= 500
+    assert all(len(np.unique(rows)) == 40 and (np.diff(rows) > 0).all() for _, rows in seen)
+    assert (seen[-1][1] == found.rows).all()
+    with Panel(split, RidgeLearner(), n_jobs=1) as panel:
+        gains = [
+            panel.compare(panel.judge(b[None]), panel.judge(a[None]))[0] for (_, a), (_, b) in pairwise(seen)
+        ]
+    assert min(gains) >= 0
+    assert max(gains) > 0
+
+
+def test_an_interrupt_gives_the_best_set_so_far(noisy):
+    split, _ = noisy
+    seen = []
+
+    def stop(count, rows):
+        seen.append(rows)
+        if count > 200:
+            raise KeyboardInterrupt
+
+    with pytest.warns(RuntimeWarning, match="interrupted after"):
+        found = refine(np.arange(40), split, "ridge", trainings=2000, n_jobs=1, callback=stop)
+    assert (found.rows == seen[-1]).all()
+    assert not np.array_equal(found.rows, np.arange(40))
+    assert 200 < found.trainings < 400
+
+
+def test_no_time_leaves_the_start(noisy):
+    split, _ = noisy
+    found = refine(np.arange(40), split, "ridge", seconds=1e-9, n_jobs=1)
+    assert (found.indices == np.arange(40)).all()
+    assert found.optimism == 0
+    assert found.trainings == 2
+
+
+def test_all_rows_leave_nothing_to_exchange(wine):
+    found = refine(wine.rows, wine, "ridge", n_jobs=1)
+    assert (found.rows == np.arange(wine.n_rows)).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_held_back_judges_can_send_the_search_back_to_its_start(rng, seed):
+    """Labels are a coin's: what is gained on some judges is not there on others."""
+    X, y = rng.normal(size=(160, 5)), rng.integers(2, size=160)
+    split = Split.from_arrays(X[:100], y[:100], X[100:], y[100:])
+    last = []
+    start = np.arange(20)
+    found = refine(
+        start, split, "ridge", trainings=600, seed=seed, n_jobs=1, callback=lambda _, rows: last.append(rows)
+    )
+    with Panel(split, RidgeLearner(), seed=seed, n_jobs=1) as panel:
+        judged = panel.judge(np.stack([start, last[-1]]))
+    gain, error = panel.confirm(judged[1], judged[0])
+    assert (found.rows == (start if gain < -2 * error else last[-1])).all()
+    searched = panel.compare(judged[1], judged[0])[0]
+    assert searched > 0.02
+    assert found.optimism == pytest.approx(searched - gain, abs=1e-5)
+
+
+def test_balanced_score_looks_after_the_rare_class(rng):
+    y = (rng.random(2400) < 0.08).astype(int)
+    X = rng.normal(size=(2400, 3)) + y[:, None] * 1.2
+    split = Split.from_arrays(X[:400], y[:400], X[400:800], y[400:800], X[800:], y[800:])
+    start = np.sort(rng.permutation(400)[:40])
+    kept = {
+        score: refine(start, split, LogisticLearner(), score=score, trainings=600, n_jobs=1).rows
+        for score in ("accuracy", "balanced")
+    }
+    found = {
+        score: balanced_accuracy_score(
+            split.y_test, LogisticLearner().predict(split, _subset(split, rows), split.X_test)[0]
+        )
+        for score, rows in kept.items()
+    }
+    assert found["balanced"] > found["accuracy"] + 0.05
+
+
+def _subset(split, rows):
+    from cdvm import Subsets
+
+    return Subsets.of([rows], split.n_rows)
+
+
+def test_regression_loses_error(rng):
+    X = rng.normal(size=(900, 8))
+    y = X @ rng.normal(size=8) + rng.normal(size=900)
+    y[:300:3] += rng.normal(scale=8, size=100)
+    split = Split.from_arrays(X[:300], y[:300], X[300:500], y[300:500], X[500:], y[500:], task="regression")
+    learner = RidgeLearner(task="regression")
+    found = refine(np.arange(30), split, learner, trainings=800, n_jobs=1)
+    assert accuracy(split, learner, found.rows) > accuracy(split, learner, np.arange(30)) + 0.02
+
+
+def test_many_classes_and_a_baselines_rows(digits):
+    start = select_with(digits, RidgeLearner(), "stratified", [40])[0]
+    found = refine(start, digits, RidgeLearner(), trainings=400, n_jobs=1)
+    assert found.method == "stratified+refine"
+    before, after = (
+        evaluate_sets(digits, RidgeLearner(), [s.rows], digits.judges, n_jobs=1).item()
+        for s in (start, found)
+    )
+    assert after > before
+
+
+def test_cdvm_refines_its_own_rows(noisy):
+    split, _ = noisy
+    pruner = CDVM("ridge", n_models=300, inclusion=0.1, n_jobs=1, random_state=0).fit_split(split)
+    plain = pruner.select(20)
+    pruner.set_params(refine=300)
+    better = pruner.select(20)
+    assert clone(pruner).get_params()["refine"] == 300
+    by_hand = refine(plain, split, RidgeLearner(), trainings=300, seed=pruner.seed_, n_jobs=1)
+    assert (better.indices == by_hand.indices).all()
+    assert not np.array_equal(better.indices, plain.indices)
+    program = Program(pruner.attribution_, 20, plain.alpha, plain.kappa)
+    weights = np.zeros(400)
+    weights[better.rows] = 1
+    assert better.objective == pytest.approx(program.objective(weights), rel=1e-5)
+    assert better.gap > plain.gap
+    assert plain.trainings is None
+    assert better.trainings <= 300
+
+
+def test_a_refined_selection_can_be_saved(noisy, tmp_path):
+    split, _ = noisy
+    found = refine(np.arange(20), split, "ridge", trainings=100, n_jobs=1)
+    again = Selection.load(found.save(tmp_path / "found.npz"))
+    assert (again.optimism, again.trainings, again.score) == (found.optimism, found.trainings, found.score)
+    assert (again.indices == found.indices).all()
+
+
+def test_trainings_grow_fewer_with_larger_sets(wine, digits):
+    assert default_trainings(wine, 10) == 3000
+    few, many = default_trainings(digits, 300), default_trainings(digits, 50)
+    assert 500 <= few < many < 3000
+
+
+@pytest.mark.parametrize(
+    ("start", "options", "message"),
+    [
+        ([1, 1], {}, "names 1 rows twice"),
+        ([], {}, "sequence of row positions"),
+        ([0.5], {}, "sequence of row positions"),
+        ([10_000], {}, "names row 10000"),
+        ([1, 2], {"trainings": 3}, "trainings=3"),
+        ([1, 2], {"trainings": True}, "trainings=True"),
+        ([1, 2], {"seconds": 0}, "seconds=0"),
+        ([1, 2], {"judges": "test"}, "judges='test'"),
+        ([1, 2], {"score": "auc"}, "score='auc'"),
+    ],
+)
+def test_wrong_arguments_are_named(noisy, start, options, message):
+    with pytest.raises(InputError, match=message):
+        refine(start, noisy[0], "ridge", **options)
+
+
+def test_a_selection_of_other_rows_is_refused(noisy, wine):
+    with pytest.raises(InputError, match="made of other rows"):
+        refine(Selection.of_rows(wine, np.arange(5), method="x", seconds=0), noisy[0], "ridge")
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [("yes", "refine='yes'"), (7, "trainings=7"), ({"trials": 5}, "refine has no option 'trials'")],
+)
+def test_the_pruner_checks_how_to_refine(wine, value, message):
+    with pytest.raises(InputError, match=message):
+        CDVM("ridge", refine=value).fit_split(wine)
+
+
+def test_processes_are_used_for_estimators_of_scikit_learn(wine):
+    found = [
+        refine(wine.rows[:12], wine, SklearnLearner(GaussianNB()), trainings=60, n_jobs=n) for n in (1, 2)
+    ]
+    assert (found[0].indices == found[1].indices).all()
