@@ -7,6 +7,7 @@
 ``CDVM5k-default``        the default alpha and kappa instead of the grid
 ``CDVM5k@5``              the set for 5 % of the rows, followed along all budgets
 ``CDVM``                  short for CDVM5k-default
+``CDVM+refine``           CDVM's rows improved by retraining, see :func:`cdvm.refine`
 ``CDVM-n``                the paper's setting for nomao: p = 0.1, kappa = 0.2, alpha = 0.1
 ``InfOpt``                influence pruning, at its best size and direction for each budget
 ``DataOOB``, ``Banzhaf``  values of 1,000 models, the highest kept; ``Banzhaf10k``, ``DataOOB-high``
@@ -33,6 +34,7 @@ from cdvm.errors import unknown_name
 from cdvm.evaluate import random_sets
 from cdvm.learners.adam import PaperLearner
 from cdvm.pruner import CDVM
+from cdvm.refinement import refine
 from cdvm.valuation import valuation_names
 
 __all__ = ["METHODS", "PAPER_METHODS", "Method", "get_method"]
@@ -117,6 +119,29 @@ def _cdvm(task: Task, *, n_models: int, inclusion: float, **options: Any) -> Ans
     ], prepared
 
 
+def _refined(task: Task, *, n_models: int, inclusion: float) -> Answer:
+    pruner, prepared = _pruner(task, n_models, inclusion)
+    answer = []
+    for budget in task.budgets:
+        started = time.process_time()
+        selection = pruner.select(budget)
+        better = refine(
+            selection, task.split, task.learner, seed=task.seed, n_jobs=task.n_jobs, progress=False
+        )
+        answer.append(
+            Choice(
+                budget,
+                better.rows,
+                alpha=selection.alpha,
+                kappa=selection.kappa,
+                optimism=better.optimism,
+                trainings=better.trainings,
+                seconds=time.process_time() - started,
+            )
+        )
+    return answer, prepared
+
+
 def _followed(task: Task, *, n_models: int, target: float) -> Answer:
     """The set for one budget kept whole while others come or go by weight, then by total influence."""
     pruner, prepared = _pruner(task, n_models, 0.03, tune="grid")
@@ -191,6 +216,7 @@ METHODS = {
         Method("CDVM5k", partial(_cdvm, n_models=5000, inclusion=0.03, tune="grid")),
         Method("CDVM10k", partial(_cdvm, n_models=10_000, inclusion=0.03, tune="grid")),
         Method("CDVM", partial(_cdvm, n_models=5000, inclusion=0.03)),
+        Method("CDVM+refine", partial(_refined, n_models=5000, inclusion=0.03)),
         Method("CDVM-n", partial(_cdvm, n_models=5000, inclusion=0.1, alpha=0.1, kappa=0.2), ("nomao",)),
         Method("CDVM5k-nokappa", partial(_cdvm, n_models=5000, inclusion=0.03, alpha=1.0)),
         Method("InfOpt", _influence_optimisation),
