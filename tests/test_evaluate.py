@@ -7,8 +7,15 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 from sklearn.naive_bayes import GaussianNB
 
-from cdvm import InputError, SklearnLearner, Split, compare_with_random, evaluate_sets, random_sets
-from cdvm.evaluate import judge_sets
+from cdvm import (
+    InputError,
+    SklearnLearner,
+    Split,
+    compare_with_random,
+    evaluate_sets,
+    judge_sets,
+    random_sets,
+)
 
 
 def test_scores_are_those_of_models_fitted_by_hand(wine):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from cdvm.cluster import on_cluster
     from cdvm.datasets import ClusterGame, dataset_info, dataset_names, load_dataset, make_clusters
     from cdvm.errors import InputError, InputWarning, StoreError
-    from cdvm.evaluate import compare_with_random, evaluate_sets, random_sets
+    from cdvm.evaluate import compare_with_random, evaluate_sets, judge_sets, random_sets
     from cdvm.learners import (
         Learner,
         LogisticLearner,
@@ -59,7 +59,7 @@ _HOME = {
     "cdvm.cluster": ["on_cluster"],
     "cdvm.datasets": ["ClusterGame", "dataset_info", "dataset_names", "load_dataset", "make_clusters"],
     "cdvm.errors": ["InputError", "InputWarning", "StoreError"],
-    "cdvm.evaluate": ["compare_with_random", "evaluate_sets", "random_sets"],
+    "cdvm.evaluate": ["compare_with_random", "evaluate_sets", "judge_sets", "random_sets"],
     "cdvm.learners": [
         "Learner",
         "LogisticLearner",

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from valuation_games import PAPER
 
+from cdvm import Attribution, Design, make_learner, record_outcomes
 from cdvm.errors import InputError
-from cdvm.valuation import valuation_names, valuation_options, value_rows
+from cdvm.valuation import needs_validation, valuation_names, valuation_options, value_rows
 from cdvm.valuation.banzhaf import banzhaf
 
 
@@ -34,3 +35,25 @@ def test_an_unknown_option_brings_those_there_are():
     with pytest.raises(InputError, match=r"leave_one_out has no option 'inclusion': it has seed"):
         value_rows(8, PAPER, "leave_one_out", inclusion=0.3)
     assert "store" in valuation_options("out_of_bag")
+
+
+@pytest.mark.parametrize("method", valuation_names())
+def test_without_validation_rows_a_method_works_or_says_that_it_needs_some(split, method):
+    own = split.out_of_bag()
+    options = {"n_models": 200} if "n_models" in valuation_options(method) else {}
+    if needs_validation(method):
+        with pytest.raises(InputError, match="there are no validation rows, and this method needs some"):
+            value_rows(own, "logistic", method, n_jobs=1, progress=False, **options)
+    else:
+        values = value_rows(own, "logistic", method, n_jobs=1, progress=False, **options)
+        assert np.isfinite(values.values).all()
+
+
+def test_banzhaf_out_of_bag_gives_a_row_nothing_for_itself(split):
+    own = split.out_of_bag()
+    design = Design(own.n_rows, 0.5, seed=0)
+    outcomes = record_outcomes(own, make_learner("logistic"), design, range(200), n_jobs=1, progress=False)
+    T = Attribution.from_outcomes(outcomes).dense()
+    assert (np.diag(T) == 0).all()
+    values = value_rows(own, "logistic", "banzhaf", n_models=200, n_jobs=1, progress=False)
+    assert np.allclose(values.values, T.mean(axis=1), atol=1e-6)
