@@ -14,7 +14,7 @@ or no model saw have attribution 0.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,9 +24,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
+from cdvm.bits import Bits
 from cdvm.errors import InputError
 from cdvm.files import load_arrays, save_arrays
 from cdvm.incidence import Incidence
+from cdvm.memory import parse_bytes
+from cdvm.thinning import largest_entry, strongest_entries
 
 if TYPE_CHECKING:
     from cdvm.outcomes import Outcomes
@@ -36,7 +39,8 @@ __all__ = ["Attribution", "ImplicitAttribution", "MatrixAttribution", "as_attrib
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-_BLOCK_ENTRIES = 1 << 24  # entries of T held at once while streaming over it
+_FLOAT_OUTCOMES = 1 << 26  # outcomes kept in single precision; more are kept as bits
+_DRAWN = 1 << 26  # rows of models drawn at once to build the membership
 
 
 class Attribution(ABC):
@@ -66,10 +70,19 @@ class Attribution(ABC):
         """Arrays that :func:`load` builds the attribution from."""
 
     @staticmethod
-    def from_outcomes(outcomes: Outcomes) -> ImplicitAttribution:
-        """The implicit attribution of recorded outcomes."""
-        members = outcomes.design.take(outcomes.models).members
-        return ImplicitAttribution(members, outcomes.values())
+    def from_outcomes(outcomes: Outcomes, *, compact: bool = False) -> ImplicitAttribution:
+        """The implicit attribution of recorded outcomes.
+
+        ``compact`` keeps the least: positions of 16 bits and outcomes of one bit each, for products that take
+        about a third longer.
+        """
+        design, models = outcomes.design, outcomes.models
+        step = max(1, _DRAWN // design.n_rows)
+        drawn = (design.take(models[k : k + step]).members for k in range(0, len(models), step))
+        seen_by = Incidence.stacked(drawn, design.n_rows, narrow=compact)
+        if outcomes.binary and (compact or outcomes.n_models * outcomes.n_judges > _FLOAT_OUTCOMES):
+            return ImplicitAttribution(seen_by, Bits(outcomes.data, outcomes.n_judges))
+        return ImplicitAttribution(seen_by, outcomes.values())
 
     def row_sums(self) -> Vector:
         """T1: what each row adds to all judges together."""
@@ -83,56 +96,30 @@ class Attribution(ABC):
         """T as an array."""
         return self.block()
 
-    def blocks(self) -> Iterator[tuple[slice, Matrix]]:
-        """T in dense row blocks of bounded size."""
-        step = max(1, _BLOCK_ENTRIES // max(1, self.shape[1]))
-        for start in range(0, self.shape[0], step):
-            rows = slice(start, min(start + step, self.shape[0]))
-            yield rows, self.block(rows)
+    def reader(self, columns: slice) -> Callable[[slice], NDArray[np.float32]]:
+        """A function from a slice of rows to their entries in some columns, in single precision."""
+        return lambda rows: self.block(rows, columns).astype(np.float32)
 
-    def sparsify(self, keep: float = 0.05) -> MatrixAttribution:
+    def sparsify(
+        self,
+        keep: float = 0.05,
+        *,
+        memory_limit: str | float | None = None,
+        n_jobs: int | None = -1,
+        progress: bool | None = None,
+    ) -> MatrixAttribution:
         """The ``keep`` share of entries largest in magnitude, the others set to 0.
 
-        Streams over row blocks, so the dense matrix is never held. Of entries equal in magnitude at the
-        threshold, the first in row order are kept.
+        Streams over tiles, so the dense matrix is never held: ``memory_limit`` (bytes, or a text such as
+        ``"2GB"``) bounds what tiles and kept entries take together. Of entries equal in magnitude at the
+        threshold, the first in row order are kept, whatever ``n_jobs`` is.
         """
         if not 0 < keep <= 1:
             raise InputError(f"keep={keep!r}: use a share of the entries between 0 and 1, e.g. 0.05")
-        wanted = round(keep * self.shape[0] * self.shape[1])
-        threshold, ties = self._kth_magnitude(wanted)
-        parts = []
-        for _, block in self.blocks():
-            single = block.astype(np.float32)
-            magnitude = np.abs(single)
-            kept = magnitude > threshold
-            equal = np.flatnonzero((magnitude == threshold).ravel())[:ties]
-            kept.ravel()[equal] = True
-            ties -= len(equal)
-            kept &= single != 0
-            parts.append(sparse.csr_array(np.where(kept, single, np.float32(0))))
-        return MatrixAttribution(sparse.vstack(parts, format="csr"))
-
-    def _kth_magnitude(self, k: int) -> tuple[float, int]:
-        """The k-th largest magnitude (float32), and how many entries equal to it are among the k.
-
-        One pass counts magnitudes by the leading bits of their float32 pattern, which sort like the numbers;
-        a second looks only into the bin that holds the k-th.
-        """
-        shift = 15
-        histogram = np.zeros(1 << 16, dtype=np.int64)
-        for _, block in self.blocks():
-            bits = np.abs(block.astype(np.float32)).view(np.uint32) >> shift
-            histogram += np.bincount(bits.ravel(), minlength=1 << 16)
-        above = np.cumsum(histogram[::-1])[::-1]  # entries in this bin or a larger one
-        bin_ = int(np.flatnonzero(above >= k)[-1])
-        rest = k - int(above[bin_] - histogram[bin_])
-        inside: list[NDArray[np.float32]] = []
-        for _, block in self.blocks():
-            magnitude = np.abs(block.astype(np.float32))
-            inside.append(magnitude[(magnitude.view(np.uint32) >> shift) == bin_])
-        candidates = np.concatenate(inside)
-        threshold = np.partition(candidates, len(candidates) - rest)[len(candidates) - rest]
-        return float(threshold), rest - int((candidates > threshold).sum())
+        memory = parse_bytes(memory_limit)
+        entries, largest = strongest_entries(self, keep, memory=memory, n_jobs=n_jobs, progress=progress)
+        self.__dict__.setdefault("_largest", largest)  # what max() would read T once more for
+        return MatrixAttribution(entries)
 
     def operator(self) -> LinearOperator:
         """T as a SciPy LinearOperator."""
@@ -151,9 +138,11 @@ class Attribution(ABC):
             n_models = len(arrays["indptr"]) - 1
             ones = np.ones(len(arrays["indices"]), dtype=np.int32)
             members = sparse.csr_array((ones, arrays["indices"], arrays["indptr"]), (n_models, shape[0]))
-            outcomes = arrays["outcomes"]
+            outcomes: Any = arrays["outcomes"]
             if "packed" in arrays:
-                outcomes = np.unpackbits(outcomes, axis=1, count=shape[1])
+                outcomes = Bits(outcomes, shape[1])
+                if n_models * shape[1] <= _FLOAT_OUTCOMES:
+                    outcomes = outcomes.columns(slice(None))
             return ImplicitAttribution(members, outcomes)
         if "indptr" in arrays:
             return MatrixAttribution(
@@ -209,23 +198,25 @@ class ImplicitAttribution(Attribution):
 
     Parameters
     ----------
-    members : csr_array of shape (n_models, n_rows)
+    members : csr_array of shape (n_models, n_rows), or Incidence of shape (n_rows, n_models)
         Which model saw which row; multiplicities do not matter.
-    outcomes : ndarray of shape (n_models, n_judges)
+    outcomes : ndarray of shape (n_models, n_judges) or Bits
         Right or wrong (bool or uint8), or a float score.
     """
 
-    def __init__(self, members: sparse.csr_array, outcomes: NDArray[Any]) -> None:
-        members = sparse.csr_array(members)
-        if members.shape[0] != outcomes.shape[0]:
-            raise InputError(f"{members.shape[0]} training sets but outcomes of {outcomes.shape[0]} models")
-        self._saw = Incidence(members.indices, members.indptr, members.shape)
+    def __init__(self, members: sparse.csr_array | Incidence, outcomes: NDArray[Any] | Bits) -> None:
+        if not isinstance(members, Incidence):
+            members = Incidence.stacked([sparse.csr_array(members)], members.shape[1])
+        self._seen_by = members  # row × model membership
+        self.shape = (int(members.shape[0]), int(outcomes.shape[1]))
+        self.n_models = int(members.shape[1])
+        if self.n_models != outcomes.shape[0]:
+            raise InputError(f"{self.n_models} training sets but outcomes of {outcomes.shape[0]} models")
         # single precision: exact for bits, and scores carry far more sampling noise than that
-        self.outcomes = np.ascontiguousarray(outcomes, dtype=np.float32)
+        kept = outcomes if isinstance(outcomes, Bits) else np.ascontiguousarray(outcomes, dtype=np.float32)
+        self.outcomes: Any = kept
         self.binary = outcomes.dtype.kind in "bu"
-        self.shape = (int(members.shape[1]), int(outcomes.shape[1]))
-        self.n_models = int(members.shape[0])
-        self.counts = np.bincount(members.indices, minlength=self.shape[0]).astype(np.int64)
+        self.counts = np.diff(members.indptr).astype(np.int64)
         self.usable = (self.counts > 0) & (self.counts < self.n_models)
         self.n_unusable = int((~self.usable).sum())
         inside = np.where(self.usable, self.counts, 1).astype(np.float64)
@@ -237,19 +228,14 @@ class ImplicitAttribution(Attribution):
     @property
     def members(self) -> sparse.csr_array:
         """Model × row membership."""
-        return self._saw.to_csr()
-
-    @cached_property
-    def _seen_by(self) -> Incidence:
-        """Row × model membership."""
-        return self._saw.transpose()
+        return self._seen_by.transpose().to_csr()
 
     def matvec(self, judges: NDArray[Any]) -> Vector:
         return self._spread(self.outcomes @ np.asarray(judges, dtype=np.float32), np.float32)
 
     def rmatvec(self, rows: NDArray[Any]) -> Vector:
         scaled = (self._scale * np.asarray(rows, dtype=np.float64)).astype(np.float32)
-        per_model = (self._saw @ scaled).astype(np.float64)
+        per_model = scaled @ self._seen_by
         centred = (per_model - per_model.mean()).astype(np.float32)
         return np.asarray(centred @ self.outcomes, dtype=np.float64)
 
@@ -273,9 +259,27 @@ class ImplicitAttribution(Attribution):
         sums = self._sums(rows, np.ascontiguousarray(self.outcomes[:, columns]))
         return self._scale[picked, None] * sums - np.outer(self._shift[picked], self._totals[columns])
 
+    def reader(self, columns: slice) -> Callable[[slice], NDArray[np.float32]]:
+        if not self.binary:
+            return super().reader(columns)
+        # how often the models that saw a row were right is counted in the smallest type that can
+        kind = np.min_scalar_type(int(self.counts.max(initial=0)))
+        part = (
+            self.outcomes.columns(columns) if isinstance(self.outcomes, Bits) else self.outcomes[:, columns]
+        )
+        right, totals = np.ascontiguousarray(part, dtype=kind), self._totals[columns]
+
+        def read(rows: slice) -> NDArray[np.float32]:
+            sums = self._seen_by.rows(rows, kind) @ right
+            entries = np.multiply(sums, self._scale[rows, None])
+            entries -= np.outer(self._shift[rows], totals)
+            return np.asarray(entries, dtype=np.float32)
+
+        return read
+
     @cached_property
     def _largest(self) -> float:
-        return max(float(block.max()) for _, block in self.blocks())
+        return largest_entry(self)
 
     def max(self) -> float:
         return self._largest
@@ -316,7 +320,10 @@ class ImplicitAttribution(Attribution):
         return np.where((inside > 1) & (outside > 1), error, np.nan)
 
     def _payload(self) -> dict[str, NDArray[Any]]:
-        arrays: dict[str, NDArray[Any]] = {"indices": self._saw.indices, "indptr": self._saw.indptr}
+        saw = self._seen_by.transpose()
+        arrays: dict[str, NDArray[Any]] = {"indices": saw.indices, "indptr": saw.indptr}
+        if isinstance(self.outcomes, Bits):
+            return arrays | {"outcomes": self.outcomes.packed, "packed": np.array(1)}
         if self.binary:
             packed = np.packbits(self.outcomes.astype(np.uint8), axis=1)
             return arrays | {"outcomes": packed, "packed": np.array(1)}
