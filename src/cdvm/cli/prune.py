@@ -63,6 +63,9 @@ def prune(
     scale: Scale = None,
     out: Annotated[Path | None, typer.Option(help="Directory for the kept rows and the report.")] = None,
     store: Store = None,
+    memory_limit: Annotated[
+        str | None, typer.Option(help="Memory the command may use in all, e.g. 4GB.", show_default="any")
+    ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Write into an output directory that is not empty.")
     ] = False,
@@ -98,7 +101,9 @@ def prune(
     chosen = choose(
         source,
         budgets,
-        Request(method, remove, per_class, models, inclusion, alpha, kappa, tune, store, seed, jobs),
+        Request(
+            method, remove, per_class, models, inclusion, alpha, kappa, tune, store, memory_limit, seed, jobs
+        ),
     )
     report = figures(source, chosen, judges, seed=seed, jobs=jobs)
     if out is not None:

@@ -30,6 +30,7 @@ class Request:
     kappa: float | None
     tune: bool
     store: Path | None
+    memory_limit: str | None
     seed: int
     jobs: int
 
@@ -66,6 +67,7 @@ def _by_cdvm(
         kappa="auto" if request.kappa is None else request.kappa,
         tune="grid" if request.tune else None,
         store=request.store,
+        memory_limit=request.memory_limit,
         n_jobs=request.jobs,
         random_state=request.seed,
     ).fit_split(source.split)
