@@ -133,22 +133,7 @@ class Attribution(ABC):
     def load(path: str | Path) -> Attribution:
         """Read what :meth:`save` wrote."""
         meta, arrays = load_arrays(path, "attribution")
-        shape = tuple(meta["shape"])
-        if "outcomes" in arrays:
-            n_models = len(arrays["indptr"]) - 1
-            ones = np.ones(len(arrays["indices"]), dtype=np.int32)
-            members = sparse.csr_array((ones, arrays["indices"], arrays["indptr"]), (n_models, shape[0]))
-            outcomes: Any = arrays["outcomes"]
-            if "packed" in arrays:
-                outcomes = Bits(outcomes, shape[1])
-                if n_models * shape[1] <= _FLOAT_OUTCOMES:
-                    outcomes = outcomes.columns(slice(None))
-            return ImplicitAttribution(members, outcomes)
-        if "indptr" in arrays:
-            return MatrixAttribution(
-                sparse.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape)
-            )
-        return MatrixAttribution(arrays["data"])
+        return _from_arrays(arrays, tuple(meta["shape"]))
 
 
 class MatrixAttribution(Attribution):
@@ -328,6 +313,32 @@ class ImplicitAttribution(Attribution):
             packed = np.packbits(self.outcomes.astype(np.uint8), axis=1)
             return arrays | {"outcomes": packed, "packed": np.array(1)}
         return arrays | {"outcomes": self.outcomes}
+
+
+def _from_arrays(arrays: dict[str, NDArray[Any]], shape: tuple[int, int]) -> Attribution:
+    if "weights" in arrays:
+        from cdvm.similarity import MixedAttribution
+
+        parts: list[dict[str, Any]] = [{} for _ in arrays["weights"]]
+        for name in arrays.keys() - {"weights"}:
+            number, own = name.split(".", 1)
+            parts[int(number)][own] = arrays[name]
+        return MixedAttribution([_from_arrays(part, shape) for part in parts], arrays["weights"].tolist())
+    if "outcomes" in arrays:
+        n_models = len(arrays["indptr"]) - 1
+        ones = np.ones(len(arrays["indices"]), dtype=np.int32)
+        members = sparse.csr_array((ones, arrays["indices"], arrays["indptr"]), (n_models, shape[0]))
+        outcomes: Any = arrays["outcomes"]
+        if "packed" in arrays:
+            outcomes = Bits(outcomes, shape[1])
+            if n_models * shape[1] <= _FLOAT_OUTCOMES:
+                outcomes = outcomes.columns(slice(None))
+        return ImplicitAttribution(members, outcomes)
+    if "indptr" in arrays:
+        return MatrixAttribution(
+            sparse.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape)
+        )
+    return MatrixAttribution(arrays["data"])
 
 
 def as_attribution(source: Any) -> Attribution:

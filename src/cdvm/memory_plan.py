@@ -82,8 +82,8 @@ def plan_memory(limit: Any, split: Split, design: Design, n_models: int, n_jobs:
     if held + least > most:
         raise InputError(
             f"memory_limit={limit!r}: {needs.n:,} rows, {needs.m:,} judges and {n_models:,} models need "
-            f"about {bytes_text(held + least)}, of which {bytes_text(held)} are in use already: allow that much, "
-            "or take fewer models, a smaller inclusion or fewer judges"
+            f"about {bytes_text(held + least)}, of which {bytes_text(held)} are in use already: allow "
+            "that much, or take fewer models, a smaller inclusion or fewer judges"
         )
     room = most - held - needs.training(jobs, 0)
     at_once = int(np.clip(room // (jobs * needs.model), 1, _MOST))

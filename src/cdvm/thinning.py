@@ -68,6 +68,12 @@ def strongest_entries(
     """
     n, m = attribution.shape
     wanted = round(keep * n * m)
+    matrix = getattr(attribution, "matrix", None)
+    if sparse.issparse(matrix):  # what is not stored is 0
+        stored = sparse.csr_array(matrix, dtype=np.float32, copy=True)
+        stored.eliminate_zeros()
+        stored.sort_indices()
+        return _cut(stored, wanted), float(attribution.max())
     _check_memory(attribution, keep, wanted, memory)
     share = keep
     while True:
