@@ -77,7 +77,7 @@ class Attribution(ABC):
         about a third longer.
         """
         design, models = outcomes.design, outcomes.models
-        step = max(1, _DRAWN // design.n_rows)
+        step = max(1, _DRAWN // design.n_rows, len(models) // 32)
         drawn = (design.take(models[k : k + step]).members for k in range(0, len(models), step))
         seen_by = Incidence.stacked(drawn, design.n_rows, narrow=compact)
         if outcomes.binary and (compact or outcomes.n_models * outcomes.n_judges > _FLOAT_OUTCOMES):
@@ -234,28 +234,33 @@ class ImplicitAttribution(Attribution):
         seen: Vector = self._seen_by @ centred.astype(precision)
         return self._scale * seen
 
-    def _sums(self, rows: Any, outcomes: NDArray[np.float32]) -> Matrix:
+    def _sums(self, rows: Any, outcomes: NDArray[Any]) -> Matrix:
         """MᵀC on some rows: how often (how much) the models that saw a row were right."""
-        return np.asarray(self._seen_by.rows(rows) @ outcomes, dtype=np.float64)
+        return np.asarray(self._seen_by.rows(rows, outcomes.dtype) @ outcomes, dtype=np.float64)
+
+    def _right(self, columns: Any) -> NDArray[Any]:
+        """Bits of some judges in the smallest type that can count the models that saw a row."""
+        kind = np.min_scalar_type(int(self.counts.max(initial=0)))
+        part = (
+            self.outcomes.columns(columns) if isinstance(self.outcomes, Bits) else self.outcomes[:, columns]
+        )
+        return np.ascontiguousarray(part, dtype=kind)
 
     def block(self, rows: Any = None, columns: Any = None) -> Matrix:
         every = slice(None)
         picked, columns = every if rows is None else rows, every if columns is None else columns
-        sums = self._sums(rows, np.ascontiguousarray(self.outcomes[:, columns]))
+        packed = isinstance(self.outcomes, Bits)
+        part = self._right(columns) if packed else np.ascontiguousarray(self.outcomes[:, columns])
+        sums = self._sums(rows, part)
         return self._scale[picked, None] * sums - np.outer(self._shift[picked], self._totals[columns])
 
     def reader(self, columns: slice) -> Callable[[slice], NDArray[np.float32]]:
         if not self.binary:
             return super().reader(columns)
-        # how often the models that saw a row were right is counted in the smallest type that can
-        kind = np.min_scalar_type(int(self.counts.max(initial=0)))
-        part = (
-            self.outcomes.columns(columns) if isinstance(self.outcomes, Bits) else self.outcomes[:, columns]
-        )
-        right, totals = np.ascontiguousarray(part, dtype=kind), self._totals[columns]
+        right, totals = self._right(columns), self._totals[columns]
 
         def read(rows: slice) -> NDArray[np.float32]:
-            sums = self._seen_by.rows(rows, kind) @ right
+            sums = self._seen_by.rows(rows, right.dtype) @ right
             entries = np.multiply(sums, self._scale[rows, None])
             entries -= np.outer(self._shift[rows], totals)
             return np.asarray(entries, dtype=np.float32)

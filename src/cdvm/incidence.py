@@ -51,7 +51,7 @@ class Incidence:
         fill = np.zeros(n_columns + 1, dtype=np.int64)
         for part in parts:
             turned = sparse.csc_array(part)
-            lengths = np.diff(turned.indptr)
+            lengths = np.diff(turned.indptr).astype(np.min_scalar_type(int(part.shape[0])))
             wide = not narrow or above + part.shape[0] > _NARROW
             pieces.append(((turned.indices + above).astype(np.int32 if wide else np.uint16), lengths))
             fill[1:] += lengths
@@ -62,7 +62,7 @@ class Incidence:
         indptr = fill.astype(np.int32) if fill[-1] < 1 << 31 else fill.copy()
         while pieces:  # each is given up when it has been copied
             positions, lengths = pieces.pop(0)
-            gap = fill[:-1] - (np.cumsum(lengths) - lengths)
+            gap = fill[:-1] - (np.cumsum(lengths, dtype=np.int64) - lengths)
             place = np.arange(len(positions))
             place += np.repeat(gap, lengths)
             indices[place] = positions

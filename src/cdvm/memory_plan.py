@@ -124,13 +124,14 @@ class _Needs:
 
     def membership(self, *, compact: bool) -> int:
         position = 2 if compact else 4
-        return int(2 * position * self.positions + 40 * self.n + 2 * _DRAWING + self._bits)
+        return int((2 * position + 1) * self.positions + 80 * self.n + 2 * _DRAWING + self._bits)
 
     def solving(self, *, compact: bool) -> int:
         position = 2 if compact else 4
-        outcomes = 2 * self._bits if compact else 4 * self.n_models * self.m + self._bits
+        cells = self.n_models * self.m  # a byte each while entries of T are formed
+        outcomes = self._bits + cells if compact else 5 * cells + self._bits
         vectors = 8 * _VECTORS * (self.n + self.m) + 64 * 8 * 4 * self.m  # and rows tried in exchange
-        return int(position * self.positions + outcomes + vectors + (64 << 20))
+        return int(position * self.positions + outcomes + vectors + (128 << 20))
 
 
 class _Bounded(Learner):
