@@ -62,11 +62,12 @@ def test_the_limit_does_not_change_the_answer():
 def test_the_plan_gets_smaller_with_the_limit():
     split, design = million(), Design(1_000_000, 0.03)
     held = resident()
-    plans = [plan_memory(held + room, split, design, 2000, 2) for room in (16e9, 3e9, 1.5e9)]
+    plans = [plan_memory(held + room, split, design, 8000, 2) for room in (16e9, 3e9, 2e9)]
     assert [p.compact for p in plans] == [False, False, True]
-    assert [p.n_jobs for p in plans] == [2, 2, 1]
+    assert [p.n_jobs for p in plans] == [2, 2, 2]
     assert [p.dense for p in plans] == [False, False, False]
     assert plans[0].models_at_once >= plans[1].models_at_once >= plans[2].models_at_once >= 1
+    assert plan_memory(held + 1.2e9, split, design, 2000, 2).n_jobs == 1
     small = plan_memory(held + 3e9, million(1000, 500), Design(1000, 0.03), 5000, 2)
     assert small.dense
     assert not small.compact

@@ -110,7 +110,7 @@ class _Needs:
         # a model's positions, with multiplicities and copies of wider type, and its answers
         self.model = int(36 * size + 10 * self.m) + 1
         one = 8 * (4 * size * features + 2 * self.classes * self.m)
-        self._batch = 1.5 * max(one, min(MEMORY_LIMIT, 256 * one))
+        self._batch = 1.5 * max(one, min(MEMORY_LIMIT, min(256, n_models) * one))
         self._features = 2 * 8 * self.n * features  # centred, and without constant columns
 
     def training(self, jobs: int, models: int) -> int:
