@@ -43,7 +43,7 @@ _SAMPLED = 2_000_000  # entries that decide how attributions are mixed
 
 
 def similarity_attribution(
-    split: Split, *, neighbors: int = 20, n_jobs: int | None = -1, progress: bool | None = None
+    split: Split, *, neighbors: int = 100, n_jobs: int | None = -1, progress: bool | None = None
 ) -> MatrixAttribution:
     """An attribution from features and labels alone.
 
@@ -59,12 +59,12 @@ def similarity_attribution(
 
     Examples
     --------
-    >>> split = Split.from_arrays([[0.0], [1.0], [9.0]], ["a", "a", "b"], [[0.0], [9.0]], ["a", "b"])
+    >>> split = Split.from_arrays([[0.0], [1.0], [9.0], [8.0]], list("aabb"), [[0.0], [9.0]], ["a", "b"])
     >>> similarity_attribution(split, neighbors=2).dense().round(2)
-    array([[ 0.88,  0.  ], [ 0.12, -0.12], [ 0.  ,  0.88]])
+    array([[0.88, 0.  ], [0.12, 0.  ], [0.  , 0.88], [0.  , 0.12]])
     """
     if isinstance(neighbors, bool) or not isinstance(neighbors, int | np.integer) or neighbors < 1:
-        raise InputError(f"neighbors={neighbors!r}: use a whole number of at least 1, e.g. 20")
+        raise InputError(f"neighbors={neighbors!r}: use a whole number of at least 1, e.g. 100")
     X, y = split.judges
     centre, rows = _centred(split.X)
     squares = _squares(rows)
