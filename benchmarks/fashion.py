@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from cdvm import (
     load_dataset,
     random_sets,
     record_outcomes,
+    similarity_attribution,
     top_rows,
 )
 from cdvm.attribution import MatrixAttribution
@@ -30,6 +32,8 @@ from cdvm.solvers import solve
 INCLUSION, MODELS, COMPONENTS = 0.01, 5000, 64
 BUDGETS = (0.01, 0.05, 0.10, 0.20, 0.30)
 CUTOFFS = (0.005, 0.01, 0.02, 0.05, 0.10)
+SIMILARITY = 0.0  # stands in the column of cut-offs for T from similarity, without models
+SHOWN = {0.005: "0.5 % of T", 0.05: "5 % of T", 1.0: "all of T", SIMILARITY: "similarity"}
 CAPS = (1.0, 2.0, 4.0, 8.0)  # kappa = this · max T + S · mean T; the paper's default is 1
 DRAWS = 20
 
@@ -49,7 +53,7 @@ def components(quick: bool) -> Split:
     centre = split.X.mean(axis=0)
     axes = np.linalg.eigh((split.X - centre).T @ (split.X - centre))[1][:, -COMPONENTS:]
     parts = {name: (getattr(split, name) - centre) @ axes for name in ("X", "X_val", "X_test")}
-    return Split(**{**split.__dict__, **parts})
+    return replace(split, **parts)
 
 
 def parts_of(split: Split) -> list[tuple]:
@@ -107,9 +111,12 @@ def fashion_accuracy(folder: str, quick: str, out: str, stages: str) -> dict:
     rows = [*random_rows(split), all_rows(split)]
     table = Path(out) / "accuracy.csv"
     table.parent.mkdir(parents=True, exist_ok=True)
-    for cut in (*CUTOFFS, 1.0):
-        attribution = implicit if cut == 1 else cut_to(thin, cut)
-        rows += curve(split, attribution, cut, BUDGETS if cut in (0.005, 0.05, 1.0) else (0.05,))
+    for cut in (SIMILARITY, *CUTOFFS, 1.0):
+        if cut == SIMILARITY:
+            attribution: Attribution = similarity_attribution(split)
+        else:
+            attribution = implicit if cut == 1 else cut_to(thin, cut)
+        rows += curve(split, attribution, cut, BUDGETS if cut in SHOWN else (0.05,))
         pd.DataFrame(rows).to_csv(table, index=False)
     pd.DataFrame(rows).to_parquet(table.with_suffix(".parquet"), index=False)
     page = write_page(pd.DataFrame(rows), json.loads(stages), Path(out), split.n_rows)
@@ -168,20 +175,19 @@ def write_page(table: pd.DataFrame, stages: dict, out: Path, n_rows: int) -> Pat
     default = table[(table.method == "cdvm") & (table.cap == 1.0)].set_index(["cut", "retained"])
     whole = table[table.method == "all rows"].iloc[0]
     mean, spread = (getattr(random[["selection_half", "final_half"]], stat)() for stat in ("mean", "std"))
-    shown = {0.005: "0.5 %", 0.05: "5 %", 1.0: "all of T"}
     lines = [
-        "| rows kept | half | random | " + " | ".join(f"CDVM, {name}" for name in shown.values()) + " |",
-        "| --- " * (3 + len(shown)) + "|",
+        "| rows kept | half | random | " + " | ".join(f"CDVM, {name}" for name in SHOWN.values()) + " |",
+        "| --- " * (3 + len(SHOWN)) + "|",
     ]
     for budget, half in product(BUDGETS, ("selection_half", "final_half")):
         line = (
             f"| {budget:.0%} | {half.split('_')[0]} | {mean[half][budget]:.4f} ± {spread[half][budget]:.4f} |"
         )
-        for cut in shown:
+        for cut in SHOWN:
             chosen = best[(best.cut == cut) & (best.retained == budget)].iloc[0]
             line += f" {chosen[half]:.4f} (default {default.loc[cut, budget][half]:.4f}) |"
         lines.append(line)
-    cuts = best[best.retained == 0.05].sort_values("cut")
+    cuts = best[(best.retained == 0.05) & (best.cut > SIMILARITY)].sort_values("cut")
     text = [
         "# Fashion-MNIST",
         "",
@@ -191,7 +197,8 @@ def write_page(table: pd.DataFrame, stages: dict, out: Path, n_rows: int) -> Pat
         f"kappa = c · max T + S · mean T, c of {', '.join(f'{c:g}' for c in CAPS)} by accuracy on the",
         f"selection half (the default, c = 1, in brackets). Random: {DRAWS} draws. All rows: "
         f"{whole.selection_half:.4f} / {whole.final_half:.4f}.",
-        "Made by `python -m benchmarks.scale fashion`.",
+        "*Similarity* is T from the 100 nearest rows of every judge, without any model. Made by",
+        "`python -m benchmarks.scale fashion`.",
         "",
         *lines,
         "",
@@ -230,8 +237,8 @@ def draw(best: pd.DataFrame, mean: pd.DataFrame, spread: pd.DataFrame, whole: pd
     figure, axes = pyplot.subplots(1, 3, figsize=(12, 3.6), layout="constrained")
     for ax, half in zip(axes, ("selection_half", "final_half"), strict=False):
         curves = {
-            name: best[best.cut == cut].sort_values("retained")[half]
-            for cut, name in ((0.005, "CDVM, 0.5 % of T"), (0.05, "CDVM, 5 % of T"), (1.0, "CDVM, all of T"))
+            f"CDVM, {name}": best[best.cut == cut].sort_values("retained")[half]
+            for cut, name in SHOWN.items()
         }
         plot_curves(
             np.array(BUDGETS) * 100,
@@ -242,7 +249,7 @@ def draw(best: pd.DataFrame, mean: pd.DataFrame, spread: pd.DataFrame, whole: pd
             xlabel="% of rows kept",
         )
         ax.set_title(half.replace("_", " "))
-    cuts = best[best.retained == 0.05].sort_values("cut")
+    cuts = best[(best.retained == 0.05) & (best.cut > SIMILARITY)].sort_values("cut")
     names = ["all" if cut == 1 else f"{100 * cut:g}" for cut in cuts.cut]
     axes[2].bar(names, cuts.seconds, color=PALETTE[0])
     axes[2].set(xlabel="% of T's entries", ylabel="seconds to solve for 5 %", title="one solve")
