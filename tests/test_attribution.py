@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import cdvm.attribution as module
-from cdvm import Attribution, Design, ImplicitAttribution, InputError, MatrixAttribution, StoreError
+from cdvm import Attribution, Design, ImplicitAttribution, InputError, MatrixAttribution, Outcomes, StoreError
+from cdvm.bits import Bits
 
 
 def random_attribution(rng, n=30, m=12, models=60, inclusion=0.3, binary=True):
@@ -66,6 +67,29 @@ def test_rows_never_or_always_seen_have_attribution_zero_and_are_counted():
     assert implicit.dense()[0].tolist() == [1.0, -0.5]
 
 
+@pytest.mark.parametrize("kind", ["bernoulli", "fixed", "bootstrap"])
+def test_compact_attribution_of_outcomes_is_the_same(rng, kind, monkeypatch):
+    monkeypatch.setattr(module, "_DRAWN", 200)  # membership drawn seven models at a time
+    design = Design(30, 0.3, kind, seed=5)
+    right = rng.integers(0, 2, (50, 13)).astype(np.uint8)
+    models = np.r_[0:20, 70:100]
+    outcomes = Outcomes(design, models, np.packbits(right, axis=1), 13, 0, {})
+    T = naive(design.take(models).members, right)
+    lam, w = rng.normal(size=13), rng.normal(size=30)
+    for compact in (False, True):
+        implicit = Attribution.from_outcomes(outcomes, compact=compact)
+        assert implicit._seen_by.indices.dtype == (np.uint16 if compact else np.int32)
+        assert isinstance(implicit.outcomes, Bits) == compact
+        assert np.allclose(implicit.dense(), T, atol=1e-6)
+        assert np.allclose(implicit.matvec(lam), T @ lam, atol=1e-5)
+        assert np.allclose(implicit.rmatvec(w), w @ T, atol=1e-5)
+        assert np.allclose(implicit.values(), T.mean(axis=1), atol=1e-6)
+        assert implicit.max() == pytest.approx(T.max(), abs=1e-6)
+        assert (implicit.members.toarray() == (design.take(models).members.toarray() > 0)).all()
+    assert np.allclose(implicit.stderr([3, 4], [0, 9]), ImplicitAttribution(
+        design.take(models).members, right).stderr([3, 4], [0, 9]))  # fmt: skip
+
+
 def test_repeated_rows_of_a_bootstrap_count_once(rng):
     members = Design(20, 1.0, "bootstrap", seed=0).take(range(50)).members
     outcomes = rng.integers(0, 2, (50, 6)).astype(np.uint8)
@@ -124,35 +148,16 @@ def test_a_judge_that_every_model_saw_gets_nothing(rng):
     assert (made.dense()[:, 0] == 0).all()
 
 
-@pytest.mark.parametrize("keep", [0.01, 0.05, 0.3, 1.0])
-@pytest.mark.parametrize("block", [7, 1 << 24])
-def test_sparsify_keeps_the_largest_magnitudes(rng, keep, block, monkeypatch):
-    monkeypatch.setattr(module, "_BLOCK_ENTRIES", block)
-    *_, implicit = random_attribution(rng, n=40, m=11, models=50)
-    T = implicit.dense().astype(np.float32)
-    sparse_T = implicit.sparsify(keep)
-    wanted = round(keep * T.size)
-    kept = np.abs(sparse_T.matrix.data)
-    assert len(kept) == min(wanted, np.count_nonzero(T))
-    assert np.allclose(np.sort(kept), np.sort(np.abs(T[T != 0]))[-len(kept) :])
-    dense = sparse_T.dense()
-    assert (dense[dense != 0] == T[dense != 0]).all()
-
-
-def test_sparsify_of_a_matrix(rng):
-    T = rng.normal(size=(20, 30))
-    assert MatrixAttribution(T).sparsify(0.1).matrix.nnz == 60
-    with pytest.raises(InputError, match="keep=0"):
-        MatrixAttribution(T).sparsify(0)
-
-
-@pytest.mark.parametrize("kind", ["dense", "sparse", "bits", "scores"])
+@pytest.mark.parametrize("kind", ["dense", "sparse", "bits", "packed", "scores"])
 def test_save_and_load(rng, kind, tmp_path):
     T = rng.normal(size=(9, 4))
+    members, outcomes, _ = random_attribution(rng)
+    packed = ImplicitAttribution(members, Bits(np.packbits(outcomes, axis=1), outcomes.shape[1]))
     made = {
         "dense": lambda: MatrixAttribution(T),
         "sparse": lambda: MatrixAttribution(sparse.random_array((9, 4), density=0.4, rng=rng)),
         "bits": lambda: random_attribution(rng)[2],
+        "packed": lambda: packed,
         "scores": lambda: random_attribution(rng, binary=False)[2],
     }[kind]()
     path = made.save(tmp_path / "attribution")

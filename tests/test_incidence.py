@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -52,3 +54,27 @@ def test_rows_match_the_dense_matrix(pair, rows):
 def test_empty_matrix():
     incidence = Incidence(np.empty(0, np.int32), np.zeros(4, np.int32), (3, 5))
     assert (incidence @ np.ones(5)).tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+@pytest.mark.parametrize("cuts", [[0, 23], [0, 1, 9, 9, 23]])
+def test_stacked_blocks_are_transposed_together(cuts, narrow):
+    dense = np.random.default_rng(1).random((23, 17)) < 0.3
+    blocks = (sparse.csr_array(dense[a:b].astype(np.int32)) for a, b in itertools.pairwise(cuts))
+    stacked = Incidence.stacked(blocks, 17, narrow=narrow)
+    assert stacked.indices.dtype == (np.uint16 if narrow else np.int32)
+    assert stacked.nbytes == stacked.indices.nbytes + stacked.indptr.nbytes
+    assert (stacked.to_csr().toarray() == dense.T).all()
+    np.testing.assert_array_equal(stacked.rows(slice(2, 5), np.uint8).toarray(), dense.T[2:5])
+    left, right = np.arange(17, dtype=np.float32), np.arange(23, dtype=np.float32)
+    np.testing.assert_allclose(left @ stacked, left @ dense.T, rtol=1e-6)
+    np.testing.assert_allclose(stacked @ right, dense.T @ right, rtol=1e-6)
+
+
+def test_positions_widen_where_16_bits_do_not_suffice(monkeypatch):
+    monkeypatch.setattr(cdvm.incidence, "_NARROW", 20)
+    dense = np.random.default_rng(1).random((23, 17)) < 0.3
+    blocks = [sparse.csr_array(dense[:12].astype(np.int32)), sparse.csr_array(dense[12:].astype(np.int32))]
+    stacked = Incidence.stacked(blocks, 17, narrow=True)
+    assert stacked.indices.dtype == np.int32
+    assert (stacked.to_csr().toarray() == dense.T).all()

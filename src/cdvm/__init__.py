@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from cdvm.rounding import swap_search, top_rows
     from cdvm.selection import Selection
     from cdvm.selectors import select_rows, selector_names
+    from cdvm.similarity import MixedAttribution, mix_attributions, similarity_attribution
     from cdvm.solvers import Solution, solve, solve_path
     from cdvm.split import Split
     from cdvm.status import StoreStatus, store_status
@@ -78,6 +79,7 @@ _HOME = {
     "cdvm.rounding": ["swap_search", "top_rows"],
     "cdvm.selection": ["Selection"],
     "cdvm.selectors": ["select_rows", "selector_names"],
+    "cdvm.similarity": ["MixedAttribution", "mix_attributions", "similarity_attribution"],
     "cdvm.solvers": ["Solution", "solve", "solve_path"],
     "cdvm.split": ["Split"],
     "cdvm.status": ["StoreStatus", "store_status"],

@@ -17,7 +17,7 @@ mean of the others. Centred at that mean they are 0, and so is what a row does f
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,9 +27,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
+from cdvm.bits import Bits
 from cdvm.errors import InputError
 from cdvm.files import load_arrays, save_arrays
 from cdvm.incidence import Incidence
+from cdvm.memory import parse_bytes
+from cdvm.thinning import largest_entry, strongest_entries
 
 if TYPE_CHECKING:
     from cdvm.outcomes import Outcomes
@@ -39,7 +42,8 @@ __all__ = ["Attribution", "ImplicitAttribution", "MatrixAttribution", "as_attrib
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-_BLOCK_ENTRIES = 1 << 24  # entries of T held at once while streaming over it
+_FLOAT_OUTCOMES = 1 << 26  # outcomes kept in single precision; more are kept as bits
+_DRAWN = 1 << 26  # rows of models drawn at once to build the membership
 
 
 class Attribution(ABC):
@@ -69,10 +73,20 @@ class Attribution(ABC):
         """Arrays that :func:`load` builds the attribution from."""
 
     @staticmethod
-    def from_outcomes(outcomes: Outcomes) -> ImplicitAttribution:
-        """The implicit attribution of recorded outcomes."""
-        members = outcomes.design.take(outcomes.models).members
-        return ImplicitAttribution(members, outcomes.values(), outcomes.judge_rows)
+    def from_outcomes(outcomes: Outcomes, *, compact: bool = False) -> ImplicitAttribution:
+        """The implicit attribution of recorded outcomes.
+
+        ``compact`` keeps the least: positions of 16 bits and outcomes of one bit each, for products that take
+        about a third longer.
+        """
+        design, models = outcomes.design, outcomes.models
+        step = max(1, _DRAWN // design.n_rows, len(models) // 32)
+        drawn = (design.take(models[k : k + step]).members for k in range(0, len(models), step))
+        seen_by = Incidence.stacked(drawn, design.n_rows, narrow=compact)
+        large = compact or outcomes.n_models * outcomes.n_judges > _FLOAT_OUTCOMES
+        if outcomes.binary and large and outcomes.judge_rows is None:
+            return ImplicitAttribution(seen_by, Bits(outcomes.data, outcomes.n_judges))
+        return ImplicitAttribution(seen_by, outcomes.values(), outcomes.judge_rows)
 
     def row_sums(self) -> Vector:
         """T1: what each row adds to all judges together."""
@@ -86,56 +100,30 @@ class Attribution(ABC):
         """T as an array."""
         return self.block()
 
-    def blocks(self) -> Iterator[tuple[slice, Matrix]]:
-        """T in dense row blocks of bounded size."""
-        step = max(1, _BLOCK_ENTRIES // max(1, self.shape[1]))
-        for start in range(0, self.shape[0], step):
-            rows = slice(start, min(start + step, self.shape[0]))
-            yield rows, self.block(rows)
+    def reader(self, columns: slice) -> Callable[[slice], NDArray[np.float32]]:
+        """A function from a slice of rows to their entries in some columns, in single precision."""
+        return lambda rows: self.block(rows, columns).astype(np.float32)
 
-    def sparsify(self, keep: float = 0.05) -> MatrixAttribution:
+    def sparsify(
+        self,
+        keep: float = 0.05,
+        *,
+        memory_limit: str | float | None = None,
+        n_jobs: int | None = -1,
+        progress: bool | None = None,
+    ) -> MatrixAttribution:
         """The ``keep`` share of entries largest in magnitude, the others set to 0.
 
-        Streams over row blocks, so the dense matrix is never held. Of entries equal in magnitude at the
-        threshold, the first in row order are kept.
+        Streams over tiles, so the dense matrix is never held: ``memory_limit`` (bytes, or a text such as
+        ``"2GB"``) bounds what tiles and kept entries take together. Of entries equal in magnitude at the
+        threshold, the first in row order are kept, whatever ``n_jobs`` is.
         """
         if not 0 < keep <= 1:
             raise InputError(f"keep={keep!r}: use a share of the entries between 0 and 1, e.g. 0.05")
-        wanted = round(keep * self.shape[0] * self.shape[1])
-        threshold, ties = self._kth_magnitude(wanted)
-        parts = []
-        for _, block in self.blocks():
-            single = block.astype(np.float32)
-            magnitude = np.abs(single)
-            kept = magnitude > threshold
-            equal = np.flatnonzero((magnitude == threshold).ravel())[:ties]
-            kept.ravel()[equal] = True
-            ties -= len(equal)
-            kept &= single != 0
-            parts.append(sparse.csr_array(np.where(kept, single, np.float32(0))))
-        return MatrixAttribution(sparse.vstack(parts, format="csr"))
-
-    def _kth_magnitude(self, k: int) -> tuple[float, int]:
-        """The k-th largest magnitude (float32), and how many entries equal to it are among the k.
-
-        One pass counts magnitudes by the leading bits of their float32 pattern, which sort like the numbers;
-        a second looks only into the bin that holds the k-th.
-        """
-        shift = 15
-        histogram = np.zeros(1 << 16, dtype=np.int64)
-        for _, block in self.blocks():
-            bits = np.abs(block.astype(np.float32)).view(np.uint32) >> shift
-            histogram += np.bincount(bits.ravel(), minlength=1 << 16)
-        above = np.cumsum(histogram[::-1])[::-1]  # entries in this bin or a larger one
-        bin_ = int(np.flatnonzero(above >= k)[-1])
-        rest = k - int(above[bin_] - histogram[bin_])
-        inside: list[NDArray[np.float32]] = []
-        for _, block in self.blocks():
-            magnitude = np.abs(block.astype(np.float32))
-            inside.append(magnitude[(magnitude.view(np.uint32) >> shift) == bin_])
-        candidates = np.concatenate(inside)
-        threshold = np.partition(candidates, len(candidates) - rest)[len(candidates) - rest]
-        return float(threshold), rest - int((candidates > threshold).sum())
+        memory = parse_bytes(memory_limit)
+        entries, largest = strongest_entries(self, keep, memory=memory, n_jobs=n_jobs, progress=progress)
+        self.__dict__.setdefault("_largest", largest)  # what max() would read T once more for
+        return MatrixAttribution(entries)
 
     def operator(self) -> LinearOperator:
         """T as a SciPy LinearOperator."""
@@ -149,20 +137,7 @@ class Attribution(ABC):
     def load(path: str | Path) -> Attribution:
         """Read what :meth:`save` wrote."""
         meta, arrays = load_arrays(path, "attribution")
-        shape = tuple(meta["shape"])
-        if "outcomes" in arrays:
-            n_models = len(arrays["indptr"]) - 1
-            ones = np.ones(len(arrays["indices"]), dtype=np.int32)
-            members = sparse.csr_array((ones, arrays["indices"], arrays["indptr"]), (n_models, shape[0]))
-            outcomes = arrays["outcomes"]
-            if "packed" in arrays:
-                outcomes = np.unpackbits(outcomes, axis=1, count=shape[1])
-            return ImplicitAttribution(members, outcomes, arrays.get("judge_rows"))
-        if "indptr" in arrays:
-            return MatrixAttribution(
-                sparse.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape)
-            )
-        return MatrixAttribution(arrays["data"])
+        return _from_arrays(arrays, tuple(meta["shape"]))
 
 
 class MatrixAttribution(Attribution):
@@ -212,9 +187,9 @@ class ImplicitAttribution(Attribution):
 
     Parameters
     ----------
-    members : csr_array of shape (n_models, n_rows)
+    members : csr_array of shape (n_models, n_rows), or Incidence of shape (n_rows, n_models)
         Which model saw which row; multiplicities do not matter.
-    outcomes : ndarray of shape (n_models, n_judges)
+    outcomes : ndarray of shape (n_models, n_judges) or Bits
         Right or wrong (bool or uint8), or a float score.
     judge_rows : ndarray of shape (n_judges,), optional
         The training row that each judge is, where they are training rows.
@@ -222,23 +197,27 @@ class ImplicitAttribution(Attribution):
 
     def __init__(
         self,
-        members: sparse.csr_array,
-        outcomes: NDArray[Any],
+        members: sparse.csr_array | Incidence,
+        outcomes: NDArray[Any] | Bits,
         judge_rows: NDArray[np.int64] | None = None,
     ) -> None:
-        members = sparse.csr_array(members)
-        if members.shape[0] != outcomes.shape[0]:
-            raise InputError(f"{members.shape[0]} training sets but outcomes of {outcomes.shape[0]} models")
-        self._saw = Incidence(members.indices, members.indptr, members.shape)
+        if not isinstance(members, Incidence):
+            members = Incidence.stacked([sparse.csr_array(members)], members.shape[1])
+        self._seen_by = members  # row × model membership
+        self.shape = (int(members.shape[0]), int(outcomes.shape[1]))
+        self.n_models = int(members.shape[1])
+        if self.n_models != outcomes.shape[0]:
+            raise InputError(f"{self.n_models} training sets but outcomes of {outcomes.shape[0]} models")
         # single precision: exact for bits, and scores carry far more sampling noise than that
-        self.outcomes = np.ascontiguousarray(outcomes, dtype=np.float32)
+        kept: Any = outcomes
+        if not isinstance(outcomes, Bits):
+            kept = np.ascontiguousarray(outcomes, dtype=np.float32)
+        elif judge_rows is not None:
+            kept = outcomes.columns(slice(None))
         self.judge_rows = judge_rows
-        if judge_rows is not None:
-            self.outcomes = _out_of_bag(members, self.outcomes, judge_rows)
+        self.outcomes: Any = kept if judge_rows is None else _out_of_bag(members, kept, judge_rows)
         self.binary = outcomes.dtype.kind in "bu"
-        self.shape = (int(members.shape[1]), int(outcomes.shape[1]))
-        self.n_models = int(members.shape[0])
-        self.counts = np.bincount(members.indices, minlength=self.shape[0]).astype(np.int64)
+        self.counts = np.diff(members.indptr).astype(np.int64)
         self.usable = (self.counts > 0) & (self.counts < self.n_models)
         self.n_unusable = int((~self.usable).sum())
         inside = np.where(self.usable, self.counts, 1).astype(np.float64)
@@ -252,19 +231,14 @@ class ImplicitAttribution(Attribution):
     @property
     def members(self) -> sparse.csr_array:
         """Model × row membership."""
-        return self._saw.to_csr()
-
-    @cached_property
-    def _seen_by(self) -> Incidence:
-        """Row × model membership."""
-        return self._saw.transpose()
+        return self._seen_by.transpose().to_csr()
 
     def matvec(self, judges: NDArray[Any]) -> Vector:
         return self._spread(self.outcomes @ np.asarray(judges, dtype=np.float32), np.float32)
 
     def rmatvec(self, rows: NDArray[Any]) -> Vector:
         scaled = (self._scale * np.asarray(rows, dtype=np.float64)).astype(np.float32)
-        per_model = (self._saw @ scaled).astype(np.float64)
+        per_model = scaled @ self._seen_by
         centred = (per_model - per_model.mean()).astype(np.float32)
         return np.asarray(centred @ self.outcomes, dtype=np.float64)
 
@@ -278,19 +252,42 @@ class ImplicitAttribution(Attribution):
         seen: Vector = self._seen_by @ centred.astype(precision)
         return self._scale * seen
 
-    def _sums(self, rows: Any, outcomes: NDArray[np.float32]) -> Matrix:
+    def _sums(self, rows: Any, outcomes: NDArray[Any]) -> Matrix:
         """MᵀC on some rows: how often (how much) the models that saw a row were right."""
-        return np.asarray(self._seen_by.rows(rows) @ outcomes, dtype=np.float64)
+        return np.asarray(self._seen_by.rows(rows, outcomes.dtype) @ outcomes, dtype=np.float64)
+
+    def _right(self, columns: Any) -> NDArray[Any]:
+        """Bits of some judges in the smallest type that can count the models that saw a row."""
+        kind = np.min_scalar_type(int(self.counts.max(initial=0)))
+        part = (
+            self.outcomes.columns(columns) if isinstance(self.outcomes, Bits) else self.outcomes[:, columns]
+        )
+        return np.ascontiguousarray(part, dtype=kind)
 
     def block(self, rows: Any = None, columns: Any = None) -> Matrix:
         every = slice(None)
         picked, columns = every if rows is None else rows, every if columns is None else columns
-        sums = self._sums(rows, np.ascontiguousarray(self.outcomes[:, columns]))
+        packed = isinstance(self.outcomes, Bits)
+        part = self._right(columns) if packed else np.ascontiguousarray(self.outcomes[:, columns])
+        sums = self._sums(rows, part)
         return self._scale[picked, None] * sums - np.outer(self._shift[picked], self._totals[columns])
+
+    def reader(self, columns: slice) -> Callable[[slice], NDArray[np.float32]]:
+        if not self.binary:
+            return super().reader(columns)
+        right, totals = self._right(columns), self._totals[columns]
+
+        def read(rows: slice) -> NDArray[np.float32]:
+            sums = self._seen_by.rows(rows, right.dtype) @ right
+            entries = np.multiply(sums, self._scale[rows, None])
+            entries -= np.outer(self._shift[rows], totals)
+            return np.asarray(entries, dtype=np.float32)
+
+        return read
 
     @cached_property
     def _largest(self) -> float:
-        return max(float(block.max()) for _, block in self.blocks())
+        return largest_entry(self)
 
     def max(self) -> float:
         return self._largest
@@ -331,9 +328,12 @@ class ImplicitAttribution(Attribution):
         return np.where((inside > 1) & (outside > 1), error, np.nan)
 
     def _payload(self) -> dict[str, NDArray[Any]]:
-        arrays: dict[str, NDArray[Any]] = {"indices": self._saw.indices, "indptr": self._saw.indptr}
+        saw = self._seen_by.transpose()
+        arrays: dict[str, NDArray[Any]] = {"indices": saw.indices, "indptr": saw.indptr}
         if self.judge_rows is not None:
             arrays["judge_rows"] = self.judge_rows
+        if isinstance(self.outcomes, Bits):
+            return arrays | {"outcomes": self.outcomes.packed, "packed": np.array(1)}
         if self.binary:
             # centred or not, right is above 0; where it is not, a judge's outcomes are all alike
             packed = np.packbits(self.outcomes > 0, axis=1)
@@ -342,20 +342,46 @@ class ImplicitAttribution(Attribution):
 
 
 def _out_of_bag(
-    members: sparse.csr_array, outcomes: NDArray[np.float32], judge_rows: NDArray[np.int64]
+    seen_by: Incidence, outcomes: NDArray[np.float32], judge_rows: NDArray[np.int64]
 ) -> NDArray[np.float32]:
     """Outcomes less their mean over the models that did not see the judge, and 0 for those that did."""
-    column = np.full(members.shape[1], -1)
-    column[judge_rows] = np.arange(len(judge_rows))
-    model = np.repeat(np.arange(members.shape[0]), np.diff(members.indptr))
-    judge = column[members.indices]
-    seen = model[judge >= 0], judge[judge >= 0]
-    n_unseen = members.shape[0] - np.bincount(seen[1], minlength=len(judge_rows))
+    counts = np.diff(seen_by.indptr)[judge_rows]
+    starts = np.repeat(seen_by.indptr[judge_rows] - np.cumsum(counts) + counts, counts)
+    models = seen_by.indices[starts + np.arange(counts.sum())]
+    seen = models, np.repeat(np.arange(len(judge_rows)), counts)
+    n_unseen = seen_by.shape[1] - counts
     inside = np.bincount(seen[1], outcomes[seen], minlength=len(judge_rows))
     mean = (outcomes.sum(axis=0, dtype=np.float64) - inside) / np.maximum(n_unseen, 1)
     centred: NDArray[np.float32] = outcomes - mean.astype(np.float32)
     centred[seen] = 0.0
     return centred
+
+
+def _from_arrays(arrays: dict[str, NDArray[Any]], shape: tuple[int, int]) -> Attribution:
+    if "weights" in arrays:
+        from cdvm.similarity import MixedAttribution
+
+        parts: list[dict[str, Any]] = [{} for _ in arrays["weights"]]
+        for name in arrays.keys() - {"weights"}:
+            number, own = name.split(".", 1)
+            parts[int(number)][own] = arrays[name]
+        return MixedAttribution([_from_arrays(part, shape) for part in parts], arrays["weights"].tolist())
+    if "outcomes" in arrays:
+        n_models = len(arrays["indptr"]) - 1
+        ones = np.ones(len(arrays["indices"]), dtype=np.int32)
+        members = sparse.csr_array((ones, arrays["indices"], arrays["indptr"]), (n_models, shape[0]))
+        outcomes: Any = arrays["outcomes"]
+        judge_rows = arrays.get("judge_rows")
+        if "packed" in arrays:
+            outcomes = Bits(outcomes, shape[1])
+            if judge_rows is not None or n_models * shape[1] <= _FLOAT_OUTCOMES:
+                outcomes = outcomes.columns(slice(None))
+        return ImplicitAttribution(members, outcomes, judge_rows)
+    if "indptr" in arrays:
+        return MatrixAttribution(
+            sparse.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape)
+        )
+    return MatrixAttribution(arrays["data"])
 
 
 def as_attribution(source: Any) -> Attribution:

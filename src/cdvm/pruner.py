@@ -19,12 +19,15 @@ from cdvm.attribution import Attribution, MatrixAttribution
 from cdvm.errors import InputError
 from cdvm.evaluate import judge_sets
 from cdvm.learners import Learner, make_learner
+from cdvm.memory import parse_bytes
+from cdvm.memory_plan import plan_memory
 from cdvm.outcomes import Outcome, Outcomes, record_outcomes
 from cdvm.parallel import stream
 from cdvm.program import Program, resolve_budget
 from cdvm.refinement import check_options, refine
 from cdvm.rounding import loss_of, swap_search, top_rows
 from cdvm.selection import Selection, take_rows
+from cdvm.similarity import mix_attributions, similarity_attribution
 from cdvm.solvers import DENSE_ENTRIES, Method, Solution, solve_path
 from cdvm.split import Split
 from cdvm.subsets import Design, DesignKind
@@ -87,8 +90,15 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         trainings for each budget, or with its keyword arguments, e.g. ``{"score": "balanced"}``.
     validation_size : float, default=0.2
         Share of the rows held out by ``validation="holdout"``.
+    attribution : {"models", "similarity", "mixture"}, default="models"
+        Where T comes from: subset models as in the paper, the similarity of rows and judges without any model
+        (see :mod:`cdvm.similarity`), or the best combination of both, for few models.
     store : path, optional
         Directory for outcomes; a run that was interrupted goes on from there.
+    memory_limit : int or str, optional
+        What the process may hold in all, data and libraries included: bytes, or a text such as ``"4GB"``.
+        Models are then trained in smaller groups and T is kept in a smaller form where needed; see
+        :mod:`cdvm.memory_plan`. Learners that start processes of their own are not counted.
     n_jobs : int, default=-1
         Parallel tasks; -1 uses all cores. Results do not depend on it.
     random_state : int, RandomState or None
@@ -98,6 +108,7 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     outcomes_ : Outcomes
+        Not there where ``attribution="similarity"``.
     attribution_ : Attribution
     classes_ : ndarray
     split_ : Split
@@ -130,7 +141,9 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         validation: Literal["auto", "out-of-bag", "holdout"] = "auto",
         refine: bool | int | dict[str, Any] = False,
         validation_size: float = 0.2,
+        attribution: Literal["models", "similarity", "mixture"] = "models",
         store: str | Path | None = None,
+        memory_limit: int | str | None = None,
         n_jobs: int | None = -1,
         random_state: Any = None,
         progress: bool | None = None,
@@ -149,7 +162,9 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         self.validation = validation
         self.refine = refine
         self.validation_size = validation_size
+        self.attribution = attribution
         self.store = store
+        self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.progress = progress
@@ -198,26 +213,36 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         if outcomes.declaration["fingerprint"] != split.fingerprint():
             raise InputError("outcomes are of other rows than split: record them anew")
+        design, trained = outcomes.design, outcomes.n_models
+        self._plan = plan_memory(self.memory_limit, split, design, trained, self.n_jobs)
         return self._keep(split, make_learner(self.learner), outcomes, seed, None)
 
     def _fit_split(self, split: Split, learner: Learner, seed: int, columns: Any) -> CDVM:
         inclusion = _default_inclusion(split) if self.inclusion == "auto" else self.inclusion
         design = Design(split.n_rows, inclusion, self.design, seed)
+        trained = 0 if self.attribution == "similarity" else int(self.n_models)
+        plan = self._plan = plan_memory(self.memory_limit, split, design, trained, self.n_jobs)
+        if not trained:
+            return self._keep(split, learner, None, seed, columns)
         outcomes = record_outcomes(
             split,
-            learner,
+            plan.bounded(learner),
             design,
             range(int(self.n_models)),
             outcome=self.outcome,
             store=self.store,
-            n_jobs=self.n_jobs,
+            n_jobs=plan.n_jobs,
             progress=self.progress,
         )
         return self._keep(split, learner, outcomes, seed, columns)
 
-    def _keep(self, split: Split, learner: Learner, outcomes: Outcomes, seed: int, columns: Any) -> CDVM:
-        self.outcomes_ = outcomes
-        self.attribution_: Attribution = Attribution.from_outcomes(outcomes)
+    def _keep(
+        self, split: Split, learner: Learner, outcomes: Outcomes | None, seed: int, columns: Any
+    ) -> CDVM:
+        self.__dict__.pop("outcomes_", None)
+        if outcomes is not None:
+            self.outcomes_ = outcomes
+        self.attribution_ = self._attribute(split, outcomes)
         self.split_, self.learner_, self.seed_ = split, learner, seed
         self.n_features_in_ = int(split.X.shape[1])
         if columns is not None and all(isinstance(c, str) for c in columns):
@@ -226,6 +251,15 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
             self.classes_ = split.classes
         self._base: Program | None = None
         return self
+
+    def _attribute(self, split: Split, outcomes: Outcomes | None) -> Attribution:
+        plan, models = self._plan, None
+        if outcomes is not None:
+            models = Attribution.from_outcomes(outcomes, compact=plan.compact)
+            if self.attribution == "models":
+                return models
+        similar = similarity_attribution(split, n_jobs=plan.n_jobs, progress=self.progress)
+        return similar if models is None else mix_attributions(models, similar)
 
     def select(self, budget: Any = None) -> Any:
         """The rows to keep for a budget, or for each of several.
@@ -277,6 +311,9 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
             raise InputError(f"n_models={self.n_models!r}: use a whole number of at least 2, e.g. 5000")
         if self.inclusion != "auto" and not (isinstance(self.inclusion, Real) and 0 < self.inclusion <= 1):
             raise InputError(f"inclusion={self.inclusion!r}: use a probability between 0 and 1, or 'auto'")
+        parse_bytes(self.memory_limit)
+        if self.attribution not in ("models", "similarity", "mixture"):
+            raise InputError(f"attribution={self.attribution!r}: use 'models', 'similarity' or 'mixture'")
         if self.rounding not in ("swap", "top"):
             raise InputError(f"rounding={self.rounding!r}: use 'swap' or 'top'")
         if not isinstance(self.refine, bool | Integral | dict):
@@ -294,7 +331,7 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         base = self._base
         if base is None:
             n, m = self.attribution_.shape
-            small = n * m <= DENSE_ENTRIES
+            small = n * m <= DENSE_ENTRIES and self._plan.dense
             attribution = MatrixAttribution(self.attribution_.dense()) if small else self.attribution_
             base = self._base = Program(attribution, budget=1, kappa=0.0)
             _ = base.gains  # computed once here, handed on by replace()
@@ -310,13 +347,13 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
             budgets,
             GRID_ALPHAS if grid else [self.alpha],
             GRID_KAPPAS if grid else [self.kappa],
-            method=self.solver,
-            n_jobs=self.n_jobs,
+            method=self.solver if self._plan.dense or self.solver != "auto" else "first_order",
+            n_jobs=self._plan.n_jobs,
             progress=self.progress,
         )
         programs = [self._program().replace(budget=s, alpha=a, kappa=k) for s, a, k in solutions]
         tasks = list(zip(programs, solutions.values(), strict=True))
-        rounded = dict(stream(self._round, tasks, n_jobs=self.n_jobs, prefer="threads"))
+        rounded = dict(stream(self._round, tasks, n_jobs=self._plan.n_jobs, prefer="threads"))
         solved: dict[Any, list[_Solved]] = {}
         for number, (budget, *_) in enumerate(solutions):
             solved.setdefault(budget, []).append(rounded[number])

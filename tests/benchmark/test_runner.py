@@ -109,7 +109,9 @@ def test_influence_optimisation_is_the_best_of_its_sets():
     assert [len(c.rows) for c in choices] == [20, 40]
 
 
-@pytest.mark.parametrize("name", [*PAPER_METHODS, "CDVM+refine", "DataOOB-high", "CDVM1k-p10", "CDVM1k@20", "herding"])
+@pytest.mark.parametrize(
+    "name", [*PAPER_METHODS, "CDVM+refine", "DataOOB-high", "CDVM1k-p10", "CDVM1k@20", "herding"]
+)
 def test_every_method_answers_for_every_budget(name):
     task = Task(SMALL, "wine", 0)
     method = get_method(name)

@@ -70,6 +70,9 @@ def prune(
     scale: Scale = None,
     out: Annotated[Path | None, typer.Option(help="Directory for the kept rows and the report.")] = None,
     store: Store = None,
+    memory_limit: Annotated[
+        str | None, typer.Option(help="Memory the command may use in all, e.g. 4GB.", show_default="any")
+    ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Write into an output directory that is not empty.")
     ] = False,
@@ -122,6 +125,7 @@ def prune(
             refine,
             trainings,
             store,
+            memory_limit,
             seed,
             jobs,
             cluster,

@@ -40,6 +40,7 @@ class Request:
     refine: bool
     trainings: int | None
     store: str | None
+    memory_limit: str | None
     seed: int
     jobs: int
     cluster: str | None = None
@@ -105,6 +106,7 @@ def _by_cdvm(
         tune="grid" if request.tune else None,
         refine=_options(request) if request.refine else False,
         store=request.store,
+        memory_limit=request.memory_limit,
         n_jobs=request.jobs,
         random_state=request.seed,
     ).fit_split(source.split)
