@@ -115,7 +115,8 @@ def _table(report: dict[str, Any], judge: str) -> Any:
     own, lines = judge == report["learner"], list(report["budgets"].values())
     parts = {"validation": "validation", "outside": "other rows", "test": "held-out"}
     parts = {part: name for part, name in parts.items() if part in lines[0]["judged_by"][judge]}
-    certified = own and lines[0]["gap"] is not None
+    refined = any("trainings" in line for line in lines)
+    certified = own and lines[0]["gap"] is not None and not refined  # of the program, which is left behind
     grid = RichTable(
         title=f"{report['source']}: {report['metric']} of {judge} trained on {report['method']}'s rows",
         box=box.SIMPLE_HEAD,
@@ -170,6 +171,12 @@ def _sentences(report: dict[str, Any], out: Path | None) -> list[str]:
         if report["degenerate_models"]:
             how += f"; {report['degenerate_models']} saw one class or no row and answered with a constant"
         how += "."
+    if trained := [line["trainings"] for line in report["budgets"].values() if "trainings" in line]:
+        optimism = max(line["optimism"] for line in report["budgets"].values())
+        how += (
+            f" Rows were then exchanged for better ones by up to {max(trained)} trainings; judges held back "
+            f"saw up to {optimism:.3f} less of the gain."
+        )
     random = f"Random rows: mean ± deviation of {report['random_draws']} draws."
     where = f"Written to {out}: kept rows, selection.csv, summary.json." if out is not None else ""
     return [s for s in (split, judges, how, random, where) if s]
