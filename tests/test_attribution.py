@@ -135,6 +135,9 @@ def test_training_rows_are_judged_by_the_models_that_did_not_see_them(rng, binar
     assert np.allclose(made.rmatvec(w), w @ T, atol=1e-5)
     plain = ImplicitAttribution(members, np.where(seen, mean, outcomes).astype(np.float32))
     assert np.allclose(made.stderr(), plain.stderr(), atol=1e-5)
+    assert made.max() == pytest.approx(T.max(), abs=1e-6)
+    thin = made.sparsify(0.2).dense()
+    assert np.allclose(thin[thin != 0], T[thin != 0], atol=1e-6)
     # what models say of rows they saw is of no consequence
     other = np.where(seen, 1 - outcomes, outcomes).astype(outcomes.dtype)
     assert (ImplicitAttribution(members, other, judge_rows).dense() == made.dense()).all()

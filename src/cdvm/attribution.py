@@ -273,7 +273,7 @@ class ImplicitAttribution(Attribution):
         return self._scale[picked, None] * sums - np.outer(self._shift[picked], self._totals[columns])
 
     def reader(self, columns: slice) -> Callable[[slice], NDArray[np.float32]]:
-        if not self.binary:
+        if not self.binary or self.judge_rows is not None:  # out of bag, outcomes are centred
             return super().reader(columns)
         right, totals = self._right(columns), self._totals[columns]
 

@@ -103,6 +103,7 @@ class _Needs:
 
     def __init__(self, split: Split, design: Design, n_models: int) -> None:
         self.n, self.m = split.n_rows, len(split.judges[1])
+        self._numbers = split.judge_rows is not None  # out-of-bag outcomes are centred: no bits
         self.n_models, self.classes = n_models, max(1, split.n_classes)
         features = int(split.X.shape[1])
         self.positions = n_models * design.inclusion * self.n
@@ -129,7 +130,7 @@ class _Needs:
     def solving(self, *, compact: bool) -> int:
         position = 2 if compact else 4
         cells = self.n_models * self.m  # a byte each while entries of T are formed
-        outcomes = self._bits + cells if compact else 5 * cells + self._bits
+        outcomes = (10 if self._numbers else 1 if compact else 5) * cells + self._bits
         vectors = 8 * _VECTORS * (self.n + self.m) + 64 * 8 * 4 * self.m  # and rows tried in exchange
         return int(position * self.positions + outcomes + vectors + (128 << 20))
 
