@@ -207,6 +207,19 @@ def test_cdvm_refines_its_own_rows(noisy):
     assert better.trainings <= 300
 
 
+def test_rows_judge_each_other_where_there_are_no_validation_rows(noisy):
+    split, wrong = noisy
+    alone = Split.from_arrays(split.X, split.y, validation="out-of-bag")
+    start = np.concatenate([wrong[:15], np.setdiff1d(np.arange(400), wrong)[:15]])
+    found = refine(start, alone, LogisticLearner(), trainings=1200, n_jobs=1)
+    with Panel(alone, LogisticLearner(), n_jobs=1) as panel:
+        judged = panel.judge(found.rows[None])
+    assert (panel.rows == np.arange(400)).all()
+    assert (judged.outside[0] == ~np.isin(np.arange(400), found.rows)).all()
+    before, after = (accuracy(split, LogisticLearner(), rows) for rows in (start, found.rows))
+    assert after > before + 0.05
+
+
 def test_a_refined_selection_can_be_saved(noisy, tmp_path):
     split, _ = noisy
     found = refine(np.arange(20), split, "ridge", trainings=100, n_jobs=1)
