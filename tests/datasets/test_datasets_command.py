@@ -78,11 +78,10 @@ def test_prune_takes_a_data_set_with_test_rows_only(run, home, monkeypatch, rng)
 
     recipe = Recipe(images._describe_fashion, load, exact=False)
     monkeypatch.setitem(datasets._RECIPES, "fashion_mnist", recipe)
-    output = " ".join(run("prune", "--dataset", "fashion_mnist", *FAST).split())
-    assert (
-        "All 100 rows were candidates; 20 validation rows were chosen with, 20 test rows reported on"
-        in output
-    )
+    words = ("prune", "--dataset", "fashion_mnist", *FAST)
+    assert "All 100 rows were candidates. There were 40 others to report on." in " ".join(run(*words).split())
+    held = " ".join(run(*words, "--method", "banzhaf").split())
+    assert "All 100 rows were candidates. There were 20 others to choose with and 20 to report on." in held
 
 
 @pytest.mark.data

@@ -97,7 +97,7 @@ def load_source(
         data = load_dataset(dataset)
         if target not in ("target", data.target):
             raise InputError(f"--target {target!r}: the label of --dataset {dataset} is {data.target!r}")
-        if validation == "holdout":
+        if validation == "holdout" and own_validation:
             data = data.halved_test(seed)
         table, name, target = Table.of_frame(data.table), dataset, data.target
         if data.validation is not None and own_validation:
