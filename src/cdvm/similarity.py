@@ -21,7 +21,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -183,6 +183,10 @@ class MixedAttribution(Attribution):
 
     def block(self, rows: Any = None, columns: Any = None) -> Matrix:
         return self._sum([part.block(rows, columns) for part in self.parts])
+
+    def reader(self, columns: slice) -> Callable[[slice], NDArray[np.float32]]:
+        readers = [part.reader(columns) for part in self.parts]
+        return lambda rows: self._sum([read(rows).astype(np.float64) for read in readers]).astype(np.float32)
 
     def _sum(self, numbers: list[NDArray[np.float64]]) -> NDArray[np.float64]:
         total = self.weights[0] * numbers[0]
