@@ -226,3 +226,26 @@ def test_models_on_large_parts_of_two_classes_reach_the_same_optimum(kind, fit_i
     labels = trainer.predict(subsets)
     apart = np.concatenate([trainer.predict(subsets[k : k + 3]) for k in range(0, 40, 3)])
     assert (labels == apart).all()
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("n_features", [150, 420])
+@pytest.mark.parametrize("classes", [2, 4])
+def test_models_on_large_parts_with_many_features_share_an_inverse(classes, n_features, fit_intercept):
+    """With more features than rows the table is turned; a rare class is missing from some sets."""
+    rng = np.random.default_rng(classes + n_features)
+    X = rng.normal(size=(400, n_features))
+    scores = X[:, :classes] + 1.5 * rng.normal(size=(400, classes))
+    y = scores.argmax(axis=1)
+    rare = np.flatnonzero(y[:300] == classes - 1) if classes > 2 else []
+    y[rare[2:]] = 0
+    split = Split.from_arrays(X[:300], y[:300], X[300:], np.minimum(y[300:], 1))
+    subsets = [
+        Design(300, p, kind, seed=2).take(range(6)) for p, kind in ((0.6, "bernoulli"), (1.0, "bootstrap"))
+    ]
+    trainer = LogisticLearner(C=0.01, fit_intercept=fit_intercept).bind(split, split.X_val)
+    assert trainer._whole < 120
+    for drawn in subsets:
+        check(split, drawn, C=0.01, fit_intercept=fit_intercept)
+        one_by_one = np.concatenate([trainer.predict(drawn[k : k + 1]) for k in range(6)])
+        assert (trainer.predict(drawn) == one_by_one).all()

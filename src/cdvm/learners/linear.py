@@ -139,13 +139,15 @@ class Geometry:
         n = len(self._gram)
         return np.asarray(self._gram.ravel().take(batch.rows[:, :, None] * n + batch.rows[:, None, :]))
 
-    def answers(self, batch: Batch, coefficients: Floats, intercepts: Floats) -> Floats:
+    def answers(
+        self, batch: Batch, coefficients: Floats, intercepts: Floats, *, dual: bool | None = None
+    ) -> Floats:
         """Decision values of shape (n_models, K, n_answers).
 
         ``coefficients`` has shape (n_models, K, width) for dual models and (n_models, K, n_features) for
         primal ones; ``intercepts`` (n_models, K).
         """
-        if self.is_dual(batch.width):
+        if self.is_dual(batch.width) if dual is None else dual:
             if self._cross is not None and self.n_features > 2 * batch.width:
                 values = coefficients.astype(self.dtype) @ self._cross[batch.rows]
                 return np.asarray(values + intercepts.astype(self.dtype)[:, :, None])

@@ -14,7 +14,7 @@ trained again in double.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -24,14 +24,18 @@ from numpy.typing import NDArray
 from cdvm.errors import InputError
 from cdvm.learners.base import Learner, Trainer, class_counts
 from cdvm.learners.linear import MEMORY_LIMIT, Batch, Floats, Geometry, batches, fill_absent, winners
-from cdvm.learners.softmax import Problem, SharedProblem, Table, minimise
+from cdvm.learners.softmax import OWN_SYSTEMS, Problem, SharedProblem, Table, minimise
 from cdvm.split import Features, Split
 from cdvm.subsets import Subsets
 
 __all__ = ["LogisticLearner"]
 
 _TABLES_AT_ONCE = 64
-_SHARED = 2.5  # with two classes, models on n / 2.5 rows or more are fitted on the whole table
+_SHARED = (
+    2.5  # with two classes and few features, models on n / 2.5 rows or more are fitted on the whole table
+)
+_PRODUCTS = 3.0  # what a multiplication of a product costs, measured in those of an inverse
+_SEPARATED = 0.05  # a table whose optimum is less in doubt says little of the optimum on a part of it
 
 
 class LogisticLearner(Learner):
@@ -100,6 +104,7 @@ class _LogisticTrainer(Trainer):
         super().__init__(split, X)
         self.learner = learner
         self.geometry = Geometry(split, X, center=learner.fit_intercept, dtype=np.float32)
+        self._inverses: dict[float, Floats] = {}
 
     def _labels(self, subsets: Subsets) -> NDArray[Any]:
         labels = np.empty((len(subsets), self.X.shape[0]), dtype=np.int32)
@@ -130,42 +135,43 @@ class _LogisticTrainer(Trainer):
 
     def _decide(self, batch: Batch, present: NDArray[np.bool_]) -> Floats:
         """Logits of shape (n_models, K, n_answers); a pair of classes gets the log-odds of each."""
-        coefficients, intercepts = self._fit(batch, present)
+        fit = self._fit_shared if self._shares_table(batch.width) else self._fit_apart
+        coefficients, intercepts = fit(batch, present)
         pair = present.sum(axis=1) == 2
         coefficients[pair] *= 2
         intercepts[pair] *= 2
-        logits = self.geometry.answers(batch, coefficients, intercepts)
+        logits = self.geometry.answers(batch, coefficients, intercepts, dual=self._is_dual(batch.width))
         fill_absent(logits, present)
         return logits
-
-    def _fit(self, batch: Batch, present: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-        """Coefficients and intercepts; models on a large part of the table are fitted on all of it."""
-        shared = np.asarray(present.all(axis=1) & self._shares_table(batch.width))
-        if not shared.any():
-            return self._fit_apart(batch, present)
-        K, d = present.shape[1], self.geometry.n_features
-        coefficients, intercepts = np.zeros((len(present), K, d)), np.zeros((len(present), K))
-        for which, fit in ((shared, self._fit_shared), (~shared, self._fit_apart)):
-            if which.any():
-                coefficients[which], intercepts[which] = fit(batch[which], present[which])
-        return coefficients, intercepts
 
     @cached_property
     def _whole(self) -> float:
         """Rows from which on a model is fitted on the whole table."""
-        n = self.split.n_rows
-        primal = self.geometry.table is not None and not self.geometry.is_dual(int(n / _SHARED))
-        return n / _SHARED if primal and self.split.n_classes == 2 else np.inf
+        n, table = self.split.n_rows, self.geometry.table
+        K, r = self.split.n_classes, min(n, self.geometry.n_features)
+        if table is None or 4 * table.size > MEMORY_LIMIT:
+            return np.inf
+        if r < OWN_SYSTEMS:
+            return n / _SHARED if K == 2 and not self.geometry.is_dual(int(n / _SHARED)) else np.inf
+        # products with rows that are left out, against an inverse for every model
+        sizes = np.arange(1, n + 1)
+        saves = np.minimum(sizes, r) ** 3.0 >= _PRODUCTS * K * r * (n - sizes)
+        smallest = max(int(sizes[saves][0]), n / 10)
+        return smallest if self._table[0].wrong > _SEPARATED else np.inf
 
     def _shares_table(self, width: int) -> bool:
         return width == self.split.n_rows and self._whole < np.inf
 
+    def _is_dual(self, width: int) -> bool:
+        return self.geometry.is_dual(width) and not self._shares_table(width)
+
     def _fit_shared(self, batch: Batch, present: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+        """Coefficients and intercepts of models on a large part of the table, fitted on all of it."""
         n_models, n = len(present), self.split.n_rows
         place = np.arange(n_models)[:, None] * n + batch.rows
         counts: Floats = np.zeros((n_models, n))
         counts += np.bincount(place.ravel(), batch.counts.ravel(), n_models * n).reshape(n_models, n)
-        table = self._table
+        table, turn = self._table
         weights, targets = self._weights(counts, np.broadcast_to(self.split.y, counts.shape), present)
         plain = Problem.of(
             np.empty((n_models, 0, 0)),
@@ -176,21 +182,39 @@ class _LogisticTrainer(Trainer):
             intercept=self.learner.fit_intercept,
             dtype=np.float32,
         )
-        parts = {f.name: getattr(plain, f.name) for f in fields(plain)}
-        problem = SharedProblem(**(parts | {"design": table.design}), table=table)
-        coefficients, intercepts, done = minimise(problem, self.learner.tol)
-        if not done.all():
-            coefficients[~done], intercepts[~done] = self._fit_apart(batch[~done], present[~done])
+        parts = {f.name: getattr(plain, f.name) for f in fields(plain)} | {"design": table.design}
+        problem = SharedProblem(**parts, table=table)
+        coefficients = np.zeros((*present.shape, table.optimum.shape[1] - 1))
+        intercepts, done = np.zeros(present.shape), np.zeros(n_models, dtype=bool)
+        # a model's arithmetic must not depend on its neighbours: those of about one size have one inverse
+        sizes = np.round(2 * np.log2(counts.sum(axis=1) / n))
+        for size in np.unique(sizes).tolist():
+            alike = sizes == size
+            mine = replace(problem.keep(alike), common=self._inverse(size))
+            coefficients[alike], intercepts[alike], done[alike] = minimise(mine, self.learner.tol)
+        coefficients = coefficients if turn is None else coefficients @ turn
+        for k in np.flatnonzero(~done):
+            one = np.arange(n_models) == k
+            coefficients[one], intercepts[one] = self._fit_apart(batch[one], present[one])
         return coefficients, intercepts
 
     @cached_property
-    def _table(self) -> Table:
-        """The optimum on all rows, and what else models on large parts of them share."""
+    def _table(self) -> tuple[Table, Floats | None]:
+        """The optimum on all rows and what else models on large parts of them share.
+
+        Where there are more features than rows, the table is turned into the rows' own space; the second
+        item turns coefficients back.
+        """
+        rows, turn = np.asarray(self.geometry.table), None
+        if self.geometry.is_dual(len(rows)):
+            left, size, turn = np.linalg.svd(rows, full_matrices=False)
+            real = size > 1e-6 * size[0]
+            rows, turn = (left * size)[:, real], turn[real]
         present = np.ones((1, self.split.n_classes), dtype=bool)
         counts = np.ones((1, self.split.n_rows))
         weights, targets = self._weights(counts, self.split.y[None], present)
         problem = Problem.of(
-            np.asarray(self.geometry.table)[None],
+            rows[None],
             targets,
             weights,
             present,
@@ -198,7 +222,16 @@ class _LogisticTrainer(Trainer):
             intercept=self.learner.fit_intercept,
             dtype=np.float64,
         )
-        return Table.of(problem, np.float32)
+        return Table.of(problem, np.float32), turn
+
+    def _inverse(self, size: float) -> Floats | None:
+        """The preconditioner of models on 2^(size / 2) of the table; None where each makes its own."""
+        table, _ = self._table
+        if table.outer is not None:
+            return None
+        if size not in self._inverses:
+            self._inverses[size] = table.inverse(2 ** (size / 2), self.learner.fit_intercept)
+        return self._inverses[size]
 
     def _weights(
         self, counts: Floats, codes: NDArray[Any], present: NDArray[np.bool_]
@@ -210,7 +243,7 @@ class _LogisticTrainer(Trainer):
         return weights, targets
 
     def _fit_apart(self, batch: Batch, present: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-        dual = self.geometry.is_dual(batch.width)
+        dual = self._is_dual(batch.width)
         design = self.geometry.gram(batch) if dual else self.geometry.rows(batch)
         weights, targets = self._weights(batch.counts, self.split.y[batch.rows], present)
         coefficients = np.zeros((*present.shape, design.shape[2]))

@@ -15,8 +15,9 @@ handful serve a whole fit, since L-BFGS learns the rest. With two classes dᵢ i
 gives Newton's step. Problems leave the batch as they converge.
 
 Problems that use a large part of one table are cheaper on the table as a whole, the rows they leave out at
-weight 0: then one product serves all of them (:class:`SharedProblem`), one more gives all their systems from
-the outer products of the rows, and they start from the optimum of the table.
+weight 0 (:class:`SharedProblem`): one product serves all of them, and they start from the optimum of the table.
+With few features one more product gives all their systems, from the outer products of the rows. With many,
+the inverse at the table's optimum is the preconditioner of all, for its size; L-BFGS remembers more instead.
 """
 
 from __future__ import annotations
@@ -29,11 +30,15 @@ from numpy.typing import DTypeLike, NDArray
 
 from cdvm.learners.linear import Floats
 
-__all__ = ["Problem", "SharedProblem", "Table", "minimise"]
+__all__ = ["OWN_SYSTEMS", "Problem", "SharedProblem", "Table", "minimise"]
 
-_PAIRS = 2  # steps L-BFGS remembers; more save no iterations
+OWN_SYSTEMS = 128
+"""Features from which on problems over one table share a preconditioner."""
+
+_PAIRS = 2  # steps L-BFGS remembers; more save no iterations where each problem has its own inverse
+_PAIRS_COMMON = 10  # where all share one, they do
 _REFRESH = frozenset([0, 3, 8])  # iterations with a new inverse, and every 20th
-_ITERATIONS = {4: 100, 8: 1000}  # by bytes a number
+_ITERATIONS = {4: 300, 8: 1000}  # by bytes a number
 _HALVINGS = 30
 _GONE = 0.25  # share of converged problems at which the batch is made smaller
 _ABSENT = -1e30  # logit of a class without rows: its probability is exactly 0
@@ -67,6 +72,11 @@ class Problem:
     spread: Floats  # (n, 1): d over the trace of a row's Hessian
     dual: bool
     intercept: bool
+
+    @property
+    def memory(self) -> int:
+        """Steps that L-BFGS remembers."""
+        return _PAIRS
 
     @classmethod
     def of(
@@ -198,35 +208,59 @@ class Problem:
         return inverse
 
 
-class Table(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Table:
     """What problems over one table share."""
 
     design: Floats  # (1, r + 1, s)
-    outer: Floats  # (s, (r + 1)(r + 2) / 2): upper triangle of each row's outer product with itself
     optimum: Floats  # (K, r + 1): coefficients and intercepts on all rows
+    wrong: float  # mean probability it gives to wrong classes
+    system: Floats  # (r + 1, r + 1): the Hessian there, less the penalty's
+    outer: Floats | None  # (s, (r + 1)(r + 2) / 2): upper triangle of each row's outer product with itself
 
     @classmethod
     def of(cls, problem: Problem, dtype: DTypeLike) -> Table:
         """From the problem of all rows: primal, alone and in double precision."""
         coefficients, intercepts, _ = minimise(problem, 1e-6)
-        optimum = np.concatenate([coefficients, intercepts[:, :, None]], axis=2)[0]
+        at = np.concatenate([coefficients, intercepts[:, :, None]], axis=2)
+        _, wrong = problem.loss(_Point(at, problem.image(at)))
+        d = problem.curvature(wrong)
+        system = (problem.design[0] * d) @ problem.design[0].T
         design = problem.design.astype(dtype)
-        i, j = np.triu_indices(design.shape[1])
-        return cls(design, np.ascontiguousarray((design[0, i] * design[0, j]).T), optimum.astype(dtype))
+        outer = None
+        if at.shape[1] == 2 and len(system) <= OWN_SYSTEMS:
+            i, j = np.triu_indices(len(system))
+            outer = np.ascontiguousarray((design[0, i] * design[0, j]).T)
+        return cls(design, at[0].astype(dtype), float(wrong.sum(axis=1).mean()), system, outer)
+
+    def inverse(self, share: float, intercept: bool) -> Floats:
+        """Of the system of a problem with this share of the table's weight, as far as the table tells it."""
+        system = share * self.system
+        diagonal = np.arange(len(system) - intercept)
+        system[diagonal, diagonal] += 1
+        return np.asarray(np.linalg.inv(system), dtype=self.design.dtype)
 
 
 @dataclass(frozen=True, eq=False)
 class SharedProblem(Problem):
-    """Problems over one table, all its rows in each; see :class:`Problem`. ``design`` has no copies."""
+    """Problems over one table, all its rows in each; see :class:`Problem`. ``design`` has no copies.
+
+    Where ``common`` is given, it is everybody's preconditioner.
+    """
 
     table: Table
+    common: Floats | None = None
+
+    @property
+    def memory(self) -> int:
+        return _PAIRS if self.common is None else _PAIRS_COMMON
 
     def keep(self, which: NDArray[np.bool_]) -> SharedProblem:
         names = ("targets", "weights", "others", "absent", "spread")
         return replace(self, **{name: getattr(self, name)[which] for name in names})
 
     def start(self) -> _Point:
-        at = np.repeat(self.table.optimum[None], len(self.targets), axis=0)
+        at = np.where(self.absent < 0, 0, self.table.optimum)
         return _Point(at, self.image(at))
 
     def image(self, at: Floats) -> Floats:
@@ -235,7 +269,13 @@ class SharedProblem(Problem):
     def pull(self, residual: Floats) -> Floats:
         return _times(residual, self.design[0].T)
 
+    def precondition(self, rest: Floats, inverse: Floats) -> Floats:
+        return super().precondition(rest, inverse) if self.common is None else _times(rest, self.common)
+
     def inverse(self, wrong: Floats) -> Floats:
+        if self.common is not None:
+            return np.empty((len(wrong), 0), dtype=wrong.dtype)
+        assert self.table.outer is not None
         d = self.curvature(wrong)
         width = self.design.shape[1]
         i, j = np.triu_indices(width)
@@ -276,7 +316,7 @@ def minimise(problem: Problem, tol: float) -> tuple[Floats, Floats, NDArray[np.b
                 point, step, slope = _keep(point, stay), _keep(step, stay), slope[stay]
                 pairs = [_keep(pair, stay) for pair in pairs]
         before, slope = slope, problem.slope(point, wrong)
-        pairs = [*pairs[1 - _PAIRS :], _pair(problem, step, slope - before)]
+        pairs = [*pairs[1 - problem.memory :], _pair(problem, step, slope - before)]
     else:
         result[active[~gone]] = point.at[~gone]
     return result[:, :, :-1], result[:, :, -1], converged
