@@ -15,7 +15,7 @@ handful serve a whole fit, since L-BFGS learns the rest. With two classes dᵢ i
 gives Newton's step. Problems leave the batch as they converge.
 
 Problems that use a large part of one table are cheaper on the table as a whole, the rows they leave out at
-weight 0 (:class:`SharedProblem`): one product serves all of them, and they start from the optimum of the table.
+weight 0 (:class:`SharedProblem`): one product serves all of them, and they start from its optimum.
 With few features one more product gives all their systems, from the outer products of the rows. With many,
 the inverse at the table's optimum is the preconditioner of all, for its size; L-BFGS remembers more instead.
 """
