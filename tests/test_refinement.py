@@ -229,9 +229,15 @@ def test_a_refined_selection_can_be_saved(noisy, tmp_path):
 
 
 def test_trainings_grow_fewer_with_larger_sets(wine, digits):
-    assert default_trainings(wine, 10) == 3000
-    few, many = default_trainings(digits, 300), default_trainings(digits, 50)
+    assert default_trainings(Panel(wine, LogisticLearner()), 10) == 3000
+    panel = Panel(digits, LogisticLearner())
+    few, many = default_trainings(panel, 300), default_trainings(panel, 50)
     assert 500 <= few < many < 3000
+
+
+def test_learners_with_randomness_get_more_trainings_where_they_train_in_batches(wine):
+    learners = PaperLearner(), SklearnLearner(DecisionTreeClassifier(splitter="random"))
+    assert [default_trainings(Panel(wine, learner), 10) for learner in learners] == [9000, 3000]
 
 
 @pytest.mark.parametrize(

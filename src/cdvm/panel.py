@@ -83,6 +83,7 @@ class Panel:
         rng = np.random.default_rng([seed, 1])
         X, self.y, self.rows = _judges(split, judges, rng)
         self._trainer = learner.bind(split, X)
+        self.batched = self._trainer.prefer == "threads"
         self.weights = _weights(split, self.y, score)
         self.held = _every(_HELD_BACK, self.y, rng)
         self._searched = np.where(self.held, np.float32(0), self.weights)

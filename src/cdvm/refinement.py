@@ -76,7 +76,8 @@ def refine(
     learner : str, scikit-learn estimator or Learner
     trainings : int, optional
         Models to train, at most; by default 3,000, fewer where a set has many numbers (rows × features ×
-        classes), down to 500.
+        classes), down to 500. Up to three times as many for a learner with randomness that trains many models
+        at once: exchanges are harder to tell from luck there.
     seconds : float, optional
         Time to search, at most. Only without it is the answer the same each time.
     score : {"accuracy", "balanced", "squared_error"}, optional
@@ -113,8 +114,8 @@ def refine(
     learner = make_learner(learner)
     check_options(trainings=trainings, seconds=seconds, score=score, judges=judges)
     base, start = _start(selection, split)
-    trainings = default_trainings(split, len(start)) if trainings is None else int(trainings)
     panel = Panel(split, learner, score=score, judges=judges, seed=seed, n_jobs=n_jobs)
+    trainings = default_trainings(panel, len(start)) if trainings is None else int(trainings)
     search = _Search(panel, start, trainings, seconds, callback)
     with panel:
         if len(start) < split.n_rows:
@@ -283,10 +284,13 @@ def _largest(keys: NDArray[np.float64], count: int) -> NDArray[np.int64]:
     return np.take_along_axis(places, order, axis=1)
 
 
-def default_trainings(split: Split, size: int) -> int:
+def default_trainings(panel: Panel, size: int) -> int:
     """Trainings that take seconds with a linear model: fewer, but not in proportion, the larger a set is."""
-    numbers = size * int(split.X.shape[1]) * max(split.n_classes, 1)
-    return int(np.clip(TRAININGS * (2**14 / numbers) ** 0.3, 500, TRAININGS))
+    split = panel.split
+    numbers = size * int(split.X.shape[1]) * max(split.n_classes, 1) / 2**14
+    if panel.stochastic and panel.batched:
+        return int(np.clip(3 * TRAININGS / numbers**0.5, 500, 3 * TRAININGS))
+    return int(np.clip(TRAININGS / numbers**0.3, 500, TRAININGS))
 
 
 def check_options(**options: Any) -> None:

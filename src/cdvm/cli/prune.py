@@ -65,7 +65,7 @@ def prune(
     ] = False,
     trainings: Annotated[
         int | None,
-        typer.Option(help="Models to train while refining, at most.", show_default="up to 3000"),
+        typer.Option(help="Models to train while refining, at most.", show_default="up to 3000, or 9000"),
     ] = None,
     scale: Scale = None,
     out: Annotated[Path | None, typer.Option(help="Directory for the kept rows and the report.")] = None,
