@@ -1,4 +1,6 @@
 import os
+import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +9,7 @@ from sklearn.datasets import load_digits, load_wine
 from sklearn.preprocessing import StandardScaler
 
 from cdvm import Split
+from cdvm.cli import main
 
 
 @pytest.fixture(scope="session")
@@ -33,3 +36,20 @@ def wine() -> Split:
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(0)
+
+
+@pytest.fixture
+def command(monkeypatch, capsys):
+    """Run the command line in this process: exit code, output and errors."""
+
+    def call(*words, columns=100):
+        monkeypatch.setattr(sys, "argv", ["cdvm", *map(str, words)])
+        monkeypatch.setenv("COLUMNS", str(columns))
+        monkeypatch.setattr("warnings.showwarning", warnings.showwarning)
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stopped, warnings.catch_warnings():
+            main()
+        done = capsys.readouterr()
+        return stopped.value.code or 0, done.out, done.err
+
+    return call

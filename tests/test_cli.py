@@ -4,15 +4,12 @@ import signal
 import subprocess
 import sys
 import time
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_wine
-
-from cdvm.cli import main
 
 CDVM = [sys.executable, "-m", "cdvm"]
 FAST = ["--learner", "naive_bayes", "--models", "60", "--jobs", "1"]
@@ -25,18 +22,13 @@ class Done:
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    """Run the command line as a terminal of 100 columns would."""
+def run(command):
+    """What a command printed, with the exit code it must have."""
 
     def run_(*words, code=0):
-        monkeypatch.setattr(sys, "argv", ["cdvm", *map(str, words)])
-        monkeypatch.setenv("COLUMNS", "100")
-        monkeypatch.setattr("warnings.showwarning", warnings.showwarning)
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stopped, warnings.catch_warnings():
-            main()
-        done = Done(*capsys.readouterr())
-        assert (stopped.value.code or 0) == code, done.stderr + done.stdout
+        stopped, *printed = command(*words)
+        done = Done(*printed)
+        assert stopped == code, done.stderr + done.stdout
         return done
 
     return run_

@@ -1,28 +1,18 @@
-import sys
-import warnings
-
 import pytest
 
 from cdvm import Outcomes
-from cdvm.cli import main
 
 WINE = ["--dataset", "wine", "--learner", "naive_bayes", "--jobs", "1"]
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    """Run the command line and return what it printed."""
+def run(command):
+    """What a command printed, with the exit code it must have."""
 
     def run_(*words, code=0):
-        monkeypatch.setattr(sys, "argv", ["cdvm", *map(str, words)])
-        monkeypatch.setenv("COLUMNS", "100")
-        monkeypatch.setattr("warnings.showwarning", warnings.showwarning)
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stopped, warnings.catch_warnings():
-            main()
-        done = capsys.readouterr()
-        assert (stopped.value.code or 0) == code, done.err + done.out
-        return done.err if code else done.out
+        stopped, output, errors = command(*words)
+        assert stopped == code, errors + output
+        return errors if code else output
 
     return run_
 

@@ -1,23 +1,15 @@
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from cdvm.cli import main
-
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    """Run the command line as a user would; exit code, output and error lines."""
+def run(command):
+    """Exit code, output and error lines of a command."""
 
     def call(*words):
-        monkeypatch.setattr(sys, "argv", ["cdvm", *map(str, words)])
-        monkeypatch.setenv("COLUMNS", "120")
-        with pytest.raises(SystemExit) as ended:
-            main()
-        shown = capsys.readouterr()
-        return ended.value.code or 0, shown.out, shown.err.strip().splitlines()
+        code, output, errors = command(*words, columns=120)
+        return code, output, errors.strip().splitlines()
 
     return call
 

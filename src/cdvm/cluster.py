@@ -8,6 +8,7 @@ changes nothing, and each is handed over once.
 
 from __future__ import annotations
 
+import socket
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -48,6 +49,7 @@ def on_cluster(address: str) -> Iterator[Any]:
     except ImportError as error:
         raise InputError(f"cluster={address!r} needs Dask's distributed: pip install 'cdvm[dask]'") from error
     try:
+        _knock(address)
         client = Client(address, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
         raise InputError(
@@ -59,6 +61,14 @@ def on_cluster(address: str) -> Iterator[Any]:
             warnings.warn(f"{address} has no workers yet: waiting for them", InputWarning, stacklevel=3)
         with parallel_config("dask", client=client):
             yield client
+
+
+def _knock(address: str) -> None:
+    """Complain where nobody listens: a client that finds nobody goes on complaining when it is collected."""
+    kind, _, place = address.rpartition("://")
+    if kind in ("", "tcp", "tls"):
+        host, _, port = place.rpartition(":")
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
 
 
 def active_client() -> Any:

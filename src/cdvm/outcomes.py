@@ -24,7 +24,7 @@ from cdvm.split import Split
 from cdvm.store import Chunk, Store, missing_ranges, refuse_other
 from cdvm.subsets import Design
 
-__all__ = ["Outcome", "Outcomes", "merge_stores", "record_outcomes"]
+__all__ = ["Outcome", "Outcomes", "margin_of", "merge_stores", "record_outcomes"]
 
 Score = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 Outcome = Literal["correct", "margin", "squared_error"] | Score
@@ -248,7 +248,7 @@ def _run_chunk(
     return Chunk(first, stop, numbers, data)
 
 
-def _margin(codes: NDArray[Any], scores: NDArray[Any]) -> NDArray[Any]:
+def margin_of(codes: NDArray[Any], scores: NDArray[Any]) -> NDArray[Any]:
     """Score of the true class less the best other; a class never trained on is beaten by all."""
     known = codes >= 0
     place = np.where(known, codes, 0)[None, :, None]
@@ -263,7 +263,7 @@ def _negative_squared_error(target: NDArray[Any], prediction: NDArray[Any]) -> N
     return np.asarray(-((prediction - target) ** 2))
 
 
-_SCORES: dict[str, Score] = {"margin": _margin, "squared_error": _negative_squared_error}
+_SCORES: dict[str, Score] = {"margin": margin_of, "squared_error": _negative_squared_error}
 
 
 def _outcome_name(outcome: Outcome, split: Split) -> str:

@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from cdvm.errors import InputError
 from cdvm.learners.base import Learner, Trainer
-from cdvm.outcomes import _margin
+from cdvm.outcomes import margin_of
 from cdvm.split import Split
 from cdvm.subsets import Subsets
 
@@ -222,6 +222,6 @@ def _piece(trainer: Trainer, subsets: Subsets, y: NDArray[Any], labels_only: boo
     if scores.shape[2] == 2 and y.min() >= 0:
         margin = (scores[:, :, 1] - scores[:, :, 0]) * np.where(y == 1, 1, -1).astype(np.float32)
     else:
-        margin = _margin(y, scores)
+        margin = margin_of(y, scores)
     scale = np.abs(margin).mean(axis=1, keepdims=True)
     return np.asarray(expit(_STEEPNESS * margin / np.where(scale > 0, scale, 1)), dtype=np.float32)

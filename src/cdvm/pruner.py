@@ -2,48 +2,35 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
-from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from cdvm.attribution import Attribution, MatrixAttribution
+from cdvm.choosing import Chooser
 from cdvm.errors import InputError
-from cdvm.evaluate import judge_sets
 from cdvm.learners import Learner, make_learner
 from cdvm.memory import parse_bytes
 from cdvm.memory_plan import plan_memory
 from cdvm.outcomes import Outcome, Outcomes, record_outcomes
-from cdvm.parallel import stream
-from cdvm.program import Program, resolve_budget
-from cdvm.refinement import check_options, refine
-from cdvm.rounding import loss_of, swap_search, top_rows
+from cdvm.program import Program
+from cdvm.refinement import check_options
 from cdvm.selection import Selection, take_rows
 from cdvm.similarity import mix_attributions, similarity_attribution
-from cdvm.solvers import DENSE_ENTRIES, Method, Solution, solve_path
+from cdvm.solvers import DENSE_ENTRIES, Method
 from cdvm.split import Split
-from cdvm.subsets import Design, DesignKind
+from cdvm.subsets import Design, DesignKind, default_inclusion, seed_of
 
 __all__ = ["CDVM", "GRID_ALPHAS", "GRID_KAPPAS"]
 
 GRID_ALPHAS = (0.0, 0.3, 0.6, 1.0)
 GRID_KAPPAS = (0.2, 0.5, 0.8, 1.2, 1.6)
-
-_TUNING_TRAININGS = 5
-
-
-class _Solved(NamedTuple):
-    program: Program
-    solution: Solution
-    rows: NDArray[np.int64]
 
 
 class CDVM(BaseEstimator):  # type: ignore[misc]
@@ -187,8 +174,7 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         learner = make_learner(self.learner)
         if y is None:
             raise InputError("y is missing: this estimator requires y to be passed, but the target y is None")
-        random = check_random_state(self.random_state)
-        seed = int(random.randint(np.iinfo(np.int32).max))
+        seed = seed_of(self.random_state)
         split = Split.from_arrays(
             X,
             y,
@@ -204,13 +190,13 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
     def fit_split(self, split: Split) -> CDVM:
         """As :meth:`fit`, on rows already split."""
         self._check_params()
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        seed = seed_of(self.random_state)
         return self._fit_split(split, make_learner(self.learner), seed, None)
 
     def fit_outcomes(self, split: Split, outcomes: Outcomes) -> CDVM:
         """As :meth:`fit_split`, from outcomes recorded earlier on the same rows; no model is trained."""
         self._check_params()
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        seed = seed_of(self.random_state)
         if outcomes.declaration["fingerprint"] != split.fingerprint():
             raise InputError("outcomes are of other rows than split: record them anew")
         design, trained = outcomes.design, outcomes.n_models
@@ -218,7 +204,9 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         return self._keep(split, make_learner(self.learner), outcomes, seed, None)
 
     def _fit_split(self, split: Split, learner: Learner, seed: int, columns: Any) -> CDVM:
-        inclusion = _default_inclusion(split) if self.inclusion == "auto" else self.inclusion
+        inclusion = (
+            default_inclusion(split.n_rows, split.n_classes) if self.inclusion == "auto" else self.inclusion
+        )
         design = Design(split.n_rows, inclusion, self.design, seed)
         trained = 0 if self.attribution == "similarity" else int(self.n_models)
         plan = self._plan = plan_memory(self.memory_limit, split, design, trained, self.n_jobs)
@@ -338,94 +326,26 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         return base
 
     def _select_all(self, budgets: list[Any]) -> list[Selection]:
-        started = time.perf_counter()
-        for budget in budgets:
-            resolve_budget(budget, self.split_.n_rows)
         grid = self.tune == "grid"
-        solutions = solve_path(
+        chooser = Chooser(
             self._program(),
-            budgets,
-            GRID_ALPHAS if grid else [self.alpha],
-            GRID_KAPPAS if grid else [self.kappa],
-            method=self.solver if self._plan.dense or self.solver != "auto" else "first_order",
+            self.split_,
+            self.learner_,
+            alphas=GRID_ALPHAS if grid else (self.alpha,),
+            kappas=GRID_KAPPAS if grid else (self.kappa,),
+            solver=self.solver if self._plan.dense or self.solver != "auto" else "first_order",
+            rounding=self.rounding,
+            refining=None if self.refine is False else self._refine_options(),
+            seed=self.seed_,
             n_jobs=self._plan.n_jobs,
             progress=self.progress,
         )
-        programs = [self._program().replace(budget=s, alpha=a, kappa=k) for s, a, k in solutions]
-        tasks = list(zip(programs, solutions.values(), strict=True))
-        rounded = dict(stream(self._round, tasks, n_jobs=self._plan.n_jobs, prefer="threads"))
-        solved: dict[Any, list[_Solved]] = {}
-        for number, (budget, *_) in enumerate(solutions):
-            solved.setdefault(budget, []).append(rounded[number])
-        scores = self._scores([s.rows for group in solved.values() for s in group]) if grid else {}
-        chosen = {
-            budget: max(group, key=lambda s: scores.get(s.rows.tobytes(), 0.0))  # the first of equals
-            for budget, group in solved.items()
-        }
-        seconds = (time.perf_counter() - started) / len(budgets)
-        selections = [
-            self._selection(chosen[budget], scores.get(chosen[budget].rows.tobytes()), seconds)
-            for budget in budgets
-        ]
-        if self.refine is False:
-            return selections
-        return [self._refined(chosen[b], s) for b, s in zip(budgets, selections, strict=True)]
-
-    def _refined(self, solved: _Solved, selection: Selection) -> Selection:
-        refined = refine(
-            selection,
-            self.split_,
-            self.learner_,
-            **(
-                {"seed": self.seed_, "n_jobs": self.n_jobs, "progress": self.progress}
-                | self._refine_options()
-            ),
-        )
-        objective, gap = loss_of(solved.program, refined.rows, solved.solution.bound)
-        return replace(refined, objective=objective, gap=gap)
+        return chooser.choose(budgets)
 
     def _refine_options(self) -> dict[str, Any]:
         if isinstance(self.refine, dict):
             return self.refine
         return {} if isinstance(self.refine, bool) else {"trainings": self.refine}
-
-    def _round(self, program: Program, solution: Solution) -> _Solved:
-        rows = top_rows(program, solution.weights)
-        if self.rounding == "swap":
-            rows = swap_search(program, rows)
-        return _Solved(program, solution, rows)
-
-    def _scores(self, sets: list[NDArray[np.int64]]) -> dict[bytes, float]:
-        """The judges' score of each set's model, equal sets trained once."""
-        distinct = {rows.tobytes(): rows for rows in sets}
-        scores = judge_sets(
-            self.split_,
-            self.learner_,
-            list(distinct.values()),
-            repeats=_TUNING_TRAININGS,
-            seed=self.seed_,
-            n_jobs=self.n_jobs,
-            progress=self.progress,
-        )
-        return {key: s for key, s in zip(distinct, scores.tolist(), strict=True) if not np.isnan(s)}
-
-    def _selection(self, solved: _Solved, score: float | None, seconds: float) -> Selection:
-        program, solution = solved.program, solved.solution
-        objective, gap = loss_of(program, solved.rows, solution.bound)
-        return Selection(
-            indices=self.split_.rows[solved.rows],
-            n_rows=self.split_.n_table,
-            candidates=self.split_.rows,
-            weights=solution.weights,
-            alpha=program.alpha,
-            kappa=program.cap,
-            objective=objective,
-            bound=solution.bound,
-            gap=gap,
-            method=solution.method,
-            seconds=seconds,
-            score=score,
-        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -440,8 +360,3 @@ def _judges(validation: str, given: bool) -> Any:
     if validation not in ("auto", "out-of-bag", "holdout"):
         raise InputError(f"validation={validation!r}: use 'auto', 'out-of-bag' or 'holdout'")
     return ("holdout" if given else "out-of-bag") if validation == "auto" else validation
-
-
-def _default_inclusion(split: Split) -> float:
-    rows_wanted = max(10, 3 * split.n_classes)
-    return min(0.5, max(0.03, rows_wanted / split.n_rows))

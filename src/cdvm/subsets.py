@@ -18,14 +18,25 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from sklearn.utils import check_random_state
 
 from cdvm.errors import InputError
 
-__all__ = ["Design", "DesignKind", "Stream", "Subsets", "draw_words"]
+__all__ = ["Design", "DesignKind", "Stream", "Subsets", "default_inclusion", "draw_words", "seed_of"]
 
 DesignKind = Literal["bernoulli", "fixed", "bootstrap"]
 
 _WORDS_AT_ONCE = 1 << 23  # 64 MiB of random words
+
+
+def seed_of(random_state: Any) -> int:
+    """The seed of a design, from an int, a RandomState or None."""
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def default_inclusion(n_rows: int, n_classes: int) -> float:
+    """The paper's 0.03, or what it takes for subsets of about 10 rows and 3 per class."""
+    return min(0.5, max(0.03, max(10, 3 * n_classes) / n_rows))
 
 
 class Stream(IntEnum):

@@ -7,9 +7,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from sklearn.utils import check_random_state
-
 from cdvm.baselines import select_with
 from cdvm.cli.source import Source
 from cdvm.cluster import on_cluster
@@ -17,10 +14,9 @@ from cdvm.errors import InputError
 from cdvm.outcomes import Outcomes, record_outcomes
 from cdvm.program import resolve_budget
 from cdvm.pruner import CDVM
-from cdvm.pruner import _default_inclusion as default_inclusion
 from cdvm.refinement import refine
 from cdvm.selection import Selection
-from cdvm.subsets import Design
+from cdvm.subsets import Design, default_inclusion, seed_of
 
 __all__ = ["Chosen", "Request", "choose", "placed", "record"]
 
@@ -82,8 +78,8 @@ def record(
         source.learner,
         Design(
             split.n_rows,
-            default_inclusion(split) if inclusion is None else inclusion,
-            seed=int(check_random_state(seed).randint(np.iinfo(np.int32).max)),
+            default_inclusion(split.n_rows, split.n_classes) if inclusion is None else inclusion,
+            seed=seed_of(seed),
         ),
         models,
         store=store,
