@@ -324,7 +324,7 @@ def cnn(folder: str, quick: str, models: str) -> dict:
         "ridge": Attribution.from_outcomes(Outcomes.load(Path(folder) / "ridge")),
         "network": Attribution.from_outcomes(outcomes),
     }
-    for budget in BUDGETS[:2] if int(quick) else BUDGETS[:3]:
+    for budget in BUDGETS[:2]:
         size = round(budget * split.n_rows)
         sets = {"random": random_sets(split.n_rows, size, 3)}
         for name, attribution in attributions.items():

@@ -210,7 +210,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes: does it run?")
     parser.add_argument("--out", default="results/fashion_mnist", help="where table, page and figure go")
     parser.add_argument("--store", help="directory to keep Fashion-MNIST's outcomes in")
-    parser.add_argument("--cnn-models", type=int, default=100)
+    parser.add_argument("--cnn-models", type=int, default=20)
     parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.child:
