@@ -7,6 +7,7 @@ from sklearn.datasets import load_wine
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -261,3 +262,20 @@ def test_data_errors_reach_the_user(table):
 )
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
+
+
+def test_no_class_is_left_out_where_the_budget_allows():
+    X, y = load_wine(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    few = np.concatenate(
+        [np.flatnonzero(y == 0)[:40], np.flatnonzero(y == 1)[:40], np.flatnonzero(y == 2)[:3]]
+    )
+    judges = np.flatnonzero(y != 2)[-40:]
+    options = {"n_models": 300, "kappa": 5.0, "n_jobs": 1, "random_state": 0}
+    paper, ours = (
+        CDVM("ridge", rounding=rounding, **options).fit(X[few], y[few], X[judges], y[judges]).select(3)
+        for rounding in ("top", "swap")
+    )
+    assert 2 not in y[few][paper.indices]  # nobody asks for it
+    assert set(y[few][ours.indices]) == {0, 1, 2}
+    assert ours.gap > 0

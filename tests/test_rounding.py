@@ -13,7 +13,7 @@ from scipy import sparse
 from cdvm.attribution import ImplicitAttribution, MatrixAttribution
 from cdvm.errors import InputError
 from cdvm.program import Program
-from cdvm.rounding import loss_of, swap_search, top_rows
+from cdvm.rounding import keep_classes, loss_of, swap_search, top_rows
 from cdvm.solvers.highs import solve_lp
 
 
@@ -112,3 +112,20 @@ def test_loss_is_measured_against_the_bound():
 def test_a_set_of_the_wrong_size_is_refused(rows):
     with pytest.raises(InputError, match="rows holds"):
         swap_search(Program(np.ones((4, 2)), budget=2), np.array(rows))
+
+
+@settings(max_examples=100, deadline=None)
+@given(n=st.integers(2, 30), classes=st.integers(1, 6), share=st.floats(0, 1), seed=st.integers(0, 2**16))
+def test_every_class_keeps_a_row_where_the_budget_allows(n, classes, share, seed):
+    rng = np.random.default_rng(seed)
+    y, weights = rng.integers(0, classes, n), rng.random(n)
+    program = Program(rng.normal(size=(n, 3)), budget=max(1, round(share * n)))
+    rows = top_rows(program, weights)
+    kept = keep_classes(program, rows, weights, y)
+    assert len(np.unique(kept)) == len(kept) == program.size
+    there = len(np.unique(y))
+    if there > program.size:
+        assert (kept == rows).all()
+    else:
+        assert len(np.unique(y[kept])) == there
+        assert len(np.setdiff1d(kept, rows)) == there - len(np.unique(y[rows]))

@@ -15,7 +15,7 @@ from cdvm.learners import Learner
 from cdvm.parallel import stream
 from cdvm.program import Program, resolve_budget
 from cdvm.refinement import refine
-from cdvm.rounding import loss_of, swap_search, top_rows
+from cdvm.rounding import keep_classes, loss_of, swap_search, top_rows
 from cdvm.selection import Selection
 from cdvm.solvers import Method, Solution, solve_path
 from cdvm.split import Split
@@ -107,6 +107,8 @@ class Chooser:
         rows = top_rows(program, solution.weights)
         if self.rounding == "swap":
             rows = swap_search(program, rows)
+            if self.split.task == "classification":
+                rows = keep_classes(program, rows, solution.weights, self.split.y)
         return _Solved(program, solution, rows)
 
     def _scores(self, sets: list[NDArray[np.int64]]) -> dict[bytes, float]:

@@ -18,7 +18,7 @@ from scipy.special import ndtr
 from cdvm.errors import InputError
 from cdvm.program import Program
 
-__all__ = ["loss_of", "swap_search", "top_rows"]
+__all__ = ["keep_classes", "loss_of", "swap_search", "top_rows"]
 
 Rows = NDArray[np.int64]
 
@@ -87,6 +87,35 @@ def swap_search(program: Program, rows: NDArray[Any], *, candidates: int = 64, p
             break
     # sums of many small steps drift: the last word has the objective itself
     return np.flatnonzero(chosen) if program.objective(chosen) > before else start
+
+
+def keep_classes(program: Program, rows: NDArray[Any], weights: NDArray[Any], y: NDArray[Any]) -> Rows:
+    """The rows with every class of ``y`` among them, where the budget allows.
+
+    T does not say that a class without any row is never predicted. Each class that is missing gets its row of
+    largest weight, in place of the row of least weight of a class that has others.
+
+    >>> import numpy as np
+    >>> program = Program(np.array([[0.4], [0.5], [0.1]]), budget=2)
+    >>> keep_classes(program, np.array([0, 1]), np.array([1.0, 1.0, 0.0]), np.array([0, 0, 1]))
+    array([1, 2])
+    """
+    counts = np.bincount(y[rows], minlength=int(y.max()) + 1)
+    missing = np.setdiff1d(y, y[rows])
+    if len(np.unique(y)) > len(rows):
+        return np.asarray(rows)
+    kept = np.asarray(rows).copy()
+    best_last = np.lexsort((-np.arange(len(y)), program.gains, np.round(weights, 9)))
+    rank = np.empty(len(y), dtype=np.int64)
+    rank[best_last] = np.arange(len(y))
+    for code in missing:
+        several = np.flatnonzero(counts[y[kept]] > 1)
+        leaves = several[rank[kept[several]].argmin()]
+        counts[y[kept[leaves]]] -= 1
+        counts[code] = 1
+        own = np.flatnonzero(y == code)
+        kept[leaves] = own[rank[own].argmax()]
+    return np.sort(kept)
 
 
 def _sweep(
