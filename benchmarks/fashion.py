@@ -311,7 +311,7 @@ def cnn_learner() -> TorchLearner:
 
 
 def cnn(folder: str, quick: str, models: str) -> dict:
-    """A few networks on subsets; the ridge models' rows and random rows judged by the network."""
+    """A few networks on subsets; 1 % of the rows by the ridge models and at random, judged by the network."""
     split, count = images(bool(int(quick))), int(models)
     design = Design(split.n_rows, INCLUSION, seed=0)
     started = time.perf_counter()
@@ -320,22 +320,22 @@ def cnn(folder: str, quick: str, models: str) -> dict:
     )
     seconds = time.perf_counter() - started
     lines = [f"mean accuracy of the networks on {design.size} rows: {outcomes.values().mean():.4f}"]
-    attributions = {
-        "ridge": Attribution.from_outcomes(Outcomes.load(Path(folder) / "ridge")),
-        "network": Attribution.from_outcomes(outcomes),
-    }
-    for budget in BUDGETS[:2]:
-        size = round(budget * split.n_rows)
-        sets = {"random": random_sets(split.n_rows, size, 3)}
-        for name, attribution in attributions.items():
-            program = Program(attribution.sparsify(0.005), size)
-            sets[f"rows by {name}"] = [top_rows(program, solve(program, "first_order").weights)]
-        flat = [r for group in sets.values() for r in group]
-        scores = evaluate_sets(split, cnn_learner(), flat, *parts_of(split)).mean(axis=2)
-        for name, group in sets.items():
-            at = [k for k, r in enumerate(flat) if any(r is g for g in group)]
-            lines.append(
-                f"{budget:.0%} {name:16s} selection {scores[0, at].mean():.4f}, "
-                f"final {scores[1, at].mean():.4f}"
-            )
+    size = round(BUDGETS[0] * split.n_rows)
+    sets = [*random_sets(split.n_rows, size, 3), *ridge_rows(folder, quick, size)]
+    scores = evaluate_sets(split, cnn_learner(), sets, *parts_of(split), repeats=1).mean(axis=2)
+    names = ["random rows"] * 3 + ["rows by ridge models", "the same, refined"]
+    lines += [
+        f"{BUDGETS[0]:.0%} {name:20s} selection {scores[0, k]:.4f}, final {scores[1, k]:.4f}"
+        for k, name in enumerate(names)
+    ]
     return {"seconds": seconds, "each": seconds / count, "lines": lines}
+
+
+def ridge_rows(folder: str, quick: str, size: int) -> list[np.ndarray]:
+    """Rows that ridge models on the components choose, and these refined."""
+    split = components(bool(int(quick)))
+    attribution = Attribution.from_outcomes(Outcomes.load(Path(folder) / "ridge"))
+    mean = float(attribution.values().mean())
+    program = Program(attribution, size, kappa=CAPS[2] * attribution.max() + size * mean)
+    rows = top_rows(program, solve(program, "first_order").weights)
+    return [rows, refine(split.rows[rows], split, RidgeLearner()).rows]
