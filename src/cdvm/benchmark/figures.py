@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FIGURES", "Figures", "main_results", "write_figures"]
 
-_LEFT_OUT = {"All", "CDVM", "CDVM5k-nokappa"}
+_LEFT_OUT = {"All", "CDVM5k-nokappa"}
 
 
 @dataclass
@@ -59,7 +59,8 @@ def main_results(frame: pd.DataFrame) -> Figure | None:
 
 
 def _main_panel(ax: Axes, table: pd.DataFrame) -> None:
-    methods = [m for m in summary.in_order(table["method"]) if m not in _LEFT_OUT]
+    tuned = {"CDVM"} if "CDVM5k" in set(table["method"]) else set()
+    methods = [m for m in summary.in_order(table["method"]) if m not in _LEFT_OUT | tuned]
     for number, method in enumerate(methods):
         rows, style = table[table["method"] == method].sort_values("percent"), style_of(method, number)
         if method == "Random":
