@@ -6,8 +6,8 @@ import threading
 import time
 
 import joblib
-import numpy as np
 import pytest
+from comparing import equal
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -94,14 +94,6 @@ def design(wine):
 @pytest.fixture(scope="module")
 def serial(wine, tree, design):
     return record_outcomes(wine, tree, design, range(1200), n_jobs=1)
-
-
-def equal(a: Outcomes, b: Outcomes) -> bool:
-    return (
-        np.array_equal(a.models, b.models)
-        and np.array_equal(a.data, b.data)
-        and np.array_equal(a.degenerate_models, b.degenerate_models)
-    )
 
 
 def chunks_in(store):

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from comparing import equal
 from sklearn.linear_model import LinearRegression
 from sklearn.naive_bayes import GaussianNB
 
@@ -41,14 +42,6 @@ def design(wine):
 @pytest.fixture(scope="module")
 def whole(wine, learner, design):
     return record_outcomes(wine, learner, design, range(130), n_jobs=1)
-
-
-def equal(a: Outcomes, b: Outcomes) -> bool:
-    return (
-        np.array_equal(a.models, b.models)
-        and np.array_equal(a.data, b.data)
-        and np.array_equal(a.degenerate_models, b.degenerate_models)
-    )
 
 
 def test_bits_are_what_fitting_by_hand_gives(wine, design, whole):

@@ -249,3 +249,16 @@ def test_models_on_large_parts_with_many_features_share_an_inverse(classes, n_fe
         check(split, drawn, C=0.01, fit_intercept=fit_intercept)
         one_by_one = np.concatenate([trainer.predict(drawn[k : k + 1]) for k in range(6)])
         assert (trainer.predict(drawn) == one_by_one).all()
+
+
+def test_small_sets_do_not_wait_for_the_optimum_of_the_table():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 150)), rng.integers(0, 2, 400)
+    split = Split.from_arrays(X[:300], y[:300], X[300:], y[300:])
+    trainer = LogisticLearner(C=0.01).bind(split, split.X_val)
+    few, many = (Design(300, p, seed=0).take(range(4)) for p in (0.05, 0.6))
+    alone = trainer.predict(few)
+    assert "_table" not in trainer.__dict__
+    trainer.predict(many)
+    assert "_table" in trainer.__dict__
+    assert (trainer.predict(few) == alone).all()

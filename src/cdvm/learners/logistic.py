@@ -130,7 +130,9 @@ class _LogisticTrainer(Trainer):
             held = 5 * side * side + 2 * width * side + K * (30 * width + m)
             return 8 * held + 4 * width * (m + d)
 
-        for batch in batches(subsets, bytes_of, step=16, whole=self._whole):
+        # what the table's optimum says is asked only where a set is large enough to use it
+        whole = self._whole if subsets.sizes.max(initial=0) >= self._large else np.inf
+        for batch in batches(subsets, bytes_of, step=16, whole=whole):
             yield batch, present[batch.models]
 
     def _decide(self, batch: Batch, present: NDArray[np.bool_]) -> Floats:
@@ -145,8 +147,8 @@ class _LogisticTrainer(Trainer):
         return logits
 
     @cached_property
-    def _whole(self) -> float:
-        """Rows from which on a model is fitted on the whole table."""
+    def _large(self) -> float:
+        """Rows from which on fitting a model on the whole table may save time."""
         n, table = self.split.n_rows, self.geometry.table
         K, r = self.split.n_classes, min(n, self.geometry.n_features)
         if table is None or 4 * table.size > MEMORY_LIMIT:
@@ -156,8 +158,13 @@ class _LogisticTrainer(Trainer):
         # products with rows that are left out, against an inverse for every model
         sizes = np.arange(1, n + 1)
         saves = np.minimum(sizes, r) ** 3.0 >= _PRODUCTS * K * r * (n - sizes)
-        smallest = max(int(sizes[saves][0]), n / 10)
-        return smallest if self._table[0].wrong > _SEPARATED else np.inf
+        return max(int(sizes[saves][0]), n / 10)
+
+    @cached_property
+    def _whole(self) -> float:
+        """Rows from which on a model is fitted on the whole table; needs the optimum there."""
+        common = self._large < np.inf and self._table[0].outer is None
+        return np.inf if common and self._table[0].wrong <= _SEPARATED else self._large
 
     def _shares_table(self, width: int) -> bool:
         return width == self.split.n_rows and self._whole < np.inf
