@@ -43,6 +43,7 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 _FLOAT_OUTCOMES = 1 << 26  # outcomes kept in single precision; more are kept as bits
+_SUMMABLE = 1e300  # sums beyond this end at infinity
 _DRAWN = 1 << 26  # rows of models drawn at once to build the membership
 
 
@@ -155,6 +156,11 @@ class MatrixAttribution(Attribution):
             raise InputError(f"an attribution of shape {self.matrix.shape} has no entries")
         if not np.isfinite(entries).all():
             raise InputError("the attribution contains NaN or infinity")
+        largest = float(np.abs(entries).max(initial=0.0))
+        if largest * np.prod(self.matrix.shape, dtype=np.float64) > _SUMMABLE:
+            raise InputError(
+                f"the attribution has entries of {largest:.0e}, whose sums overflow: divide it by a number"
+            )
         self.shape = (int(self.matrix.shape[0]), int(self.matrix.shape[1]))
 
     @cached_property

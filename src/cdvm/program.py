@@ -146,7 +146,12 @@ class Program:
         return float(self.alpha * influence.sum() - (1.0 - self.alpha) * excess)
 
     def bound(self, multipliers: NDArray[Any]) -> float:
-        """Upper bound on every feasible objective, from multipliers clipped into [0, 1 − alpha]."""
+        """Upper bound on every feasible objective, from multipliers clipped into [0, 1 − alpha].
+
+        Where the budget is all rows there is one feasible objective, and no other bound is as good.
+        """
+        if self.size == self.n_rows:
+            return self.objective(np.ones(self.n_rows))
         lam = np.clip(np.asarray(multipliers, dtype=np.float64), 0.0, 1.0 - self.alpha)
         reduced = self.alpha * self.gains - self.attribution.matvec(lam)
         top = np.partition(reduced, self.n_rows - self.size)[self.n_rows - self.size :]
@@ -156,11 +161,13 @@ class Program:
         """Relative distance between an objective and a bound.
 
         Around an optimum of 0 a ratio means nothing; there, a millionth of the largest total gain of any
-        ``size`` rows serves as the measure.
+        ``size`` rows serves as the measure, losses counted as gains.
         """
         return max(0.0, bound - objective) / max(abs(bound), abs(objective), 1e-6 * self._scale)
 
     @cached_property
     def _scale(self) -> float:
-        largest = np.partition(np.abs(self.gains), self.n_rows - self.size)[self.n_rows - self.size :]
-        return float(largest.sum()) or 1.0
+        # gains and losses of a row may cancel, and what rounding leaves of them measures nothing
+        matrix = getattr(self.attribution, "matrix", None)
+        total = np.abs(self.gains) if matrix is None else np.asarray(np.abs(matrix).sum(axis=1))
+        return float(np.partition(total, self.n_rows - self.size)[self.n_rows - self.size :].sum()) or 1.0

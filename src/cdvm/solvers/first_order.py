@@ -38,6 +38,7 @@ from cdvm.errors import InputError
 from cdvm.program import Program
 from cdvm.solvers.base import Solution, finish
 from cdvm.solvers.projection import project
+from cdvm.solvers.units import in_units
 
 __all__ = ["solve_first_order"]
 
@@ -85,7 +86,7 @@ def solve_first_order(
     _check(program, tolerance, warm, max_iterations, time_limit)
     started = time.perf_counter()
     deadline = np.inf if time_limit is None else started + time_limit
-    run = _Run(program)
+    run = _Run(in_units(program)[0])
     run.start(warm)
     iterations, built = 0, started
     if run.gap > tolerance:
@@ -161,17 +162,16 @@ class _Run:
         """Keep the multipliers if they prove the best bound so far."""
         cut = self.n - self.size
         top = np.partition(self.reward - t_lam, cut)[cut:]
-        bound = float(top.sum() + self.program.cap * lam.sum())
+        bound = float(top.sum() + self.program.cap * lam.sum()) if cut else self.objective
         if bound < self.bound:
             self.bound, self.best_multipliers = bound, lam
 
     def start(self, warm: Solution | None) -> None:
         """The first point, beside candidates that are optimal in the extreme cases."""
-        none = np.zeros(self.m)
-        self.offer_bound(none, np.zeros(self.n))  # optimal when no judge reaches kappa
-        greedy = np.zeros(self.n)
+        none, greedy = np.zeros(self.m), np.zeros(self.n)
         greedy[np.argpartition(-self.reward, self.size - 1)[: self.size]] = 1.0
         self.offer(greedy, self.rmatvec(greedy))
+        self.offer_bound(none, np.zeros(self.n))  # optimal when no judge reaches kappa
         if warm is None:
             w = np.full(self.n, self.size / self.n)
             lam = np.full(self.m, 0.5 * self.ceiling)

@@ -4,21 +4,29 @@ Columns are the weights and one excess per judge, rows are the judges and the bu
 
     maximise   Σ_i alpha·(T1)_i w_i − (1 − alpha) Σ_j t_j
     subject to Σ_i T_ij w_i − t_j ≤ kappa,   Σ_i w_i = S,   0 ≤ w ≤ 1,   t ≥ 0
+
+HiGHS' tolerances are absolute, so it is given the program in units of its largest entry. Objective and bound
+of the answer are computed here, from T itself; only the bound of the mixed-integer program is HiGHS' own.
 """
 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from cdvm.attribution import MatrixAttribution
 from cdvm.errors import InputError
 from cdvm.program import Program
 from cdvm.solvers.base import Solution, Status, finish
+from cdvm.solvers.units import in_units
 
 __all__ = ["solve_lp", "solve_milp"]
+
+_TOLERANCE = 1e-6  # HiGHS' own, on numbers of order one
 
 
 def solve_lp(program: Program, *, time_limit: float | None = None) -> Solution:
@@ -44,7 +52,9 @@ def _solve(program: Program, *, integer: bool, time_limit: float | None, gap: fl
         model.setOptionValue("time_limit", float(time_limit))
     if gap is not None:
         model.setOptionValue("mip_rel_gap", float(gap))
-    model.passModel(_lp(highspy, program, integer))
+        model.setOptionValue("mip_abs_gap", 0.0)  # a small alpha makes a small objective
+    scaled, exponent = in_units(_with_matrix(program), always=True)
+    model.passModel(_lp(highspy, scaled, integer))
     built = time.perf_counter()
     model.run()
     solved = time.perf_counter()
@@ -60,12 +70,15 @@ def _solve(program: Program, *, integer: bool, time_limit: float | None, gap: fl
         weights = np.asarray(solution.col_value[:n])
     if integer:
         weights = np.round(weights)
-        bound = float(info.mip_dual_bound) if np.isfinite(info.mip_dual_bound) else None
+        proof = float(np.ldexp(info.mip_dual_bound, exponent))
+        bound = proof if np.isfinite(proof) else None
         iterations = int(info.mip_node_count)
     else:
-        multipliers = np.asarray(solution.row_dual[:m]) if proven else multipliers
+        # against a large kappa the last digits of duals that should be 0 spoil the bound
+        duals = [multipliers, np.asarray(solution.row_dual[:m])] if proven else [multipliers]
+        multipliers = min(duals, key=program.bound)
         iterations = int(info.simplex_iteration_count + info.ipm_iteration_count)
-    return finish(
+    answer = finish(
         program,
         weights,
         multipliers,
@@ -76,13 +89,20 @@ def _solve(program: Program, *, integer: bool, time_limit: float | None, gap: fl
         method="milp" if integer else "highs",
         bound=bound,
     )
+    # entries of very different size can still mislead HiGHS about what it has reached
+    return answer if answer.gap <= _TOLERANCE + (gap or 0.0) else replace(answer, status="limit")
+
+
+def _with_matrix(program: Program) -> Program:
+    if isinstance(program.attribution, MatrixAttribution):
+        return program
+    return program.replace(attribution=MatrixAttribution(program.attribution.dense()))
 
 
 def _lp(highspy: Any, program: Program, integer: bool) -> Any:
     n, m = program.n_rows, program.n_judges
-    matrix = getattr(program.attribution, "matrix", None)
-    attribution: Any = matrix if sparse.issparse(matrix) else program.attribution.dense()
-    judges = sparse.hstack([sparse.csr_array(attribution.T), -sparse.eye_array(m)], format="csr")
+    matrix: Any = getattr(program.attribution, "matrix")  # noqa: B009  the caller made it one
+    judges = sparse.hstack([sparse.csr_array(matrix.T), -sparse.eye_array(m)], format="csr")
     budget = sparse.csr_array(np.concatenate([np.ones(n), np.zeros(m)])[None, :])
     constraints = sparse.vstack([judges, budget], format="csc")
 

@@ -30,6 +30,7 @@ from cdvm.errors import InputError
 from cdvm.program import Program
 from cdvm.solvers.base import Solution, finish
 from cdvm.solvers.newton import NewtonSystem, Rough, newton_system
+from cdvm.solvers.units import in_units
 
 __all__ = ["densify", "solve_interior_point"]
 
@@ -83,7 +84,7 @@ def solve_interior_point(
         raise InputError(f"tolerance={tolerance!r}: use a positive number, e.g. 1e-8")
     started = time.perf_counter()
     program = densify(program)
-    search = _Search(program, warm)
+    search = _Search(in_units(program)[0], warm)
     built = time.perf_counter()
     sound = True
     while search.gap > tolerance and search.iterations < max_iterations and sound:
@@ -144,6 +145,8 @@ class _Search:
         for share in (np.zeros(self.m), np.ones(self.m), influence > program.cap):
             lam = np.asarray(self.price * share, dtype=np.float64)
             self._offer_multipliers(lam, program.alpha * program.gains - self.matrix @ lam)
+        if program.size == self.n:
+            self.bound = self.objective
         self.gap = program.gap(self.objective, self.bound)
         if self.gap > 0.0 and self.price > 0.0 and program.size < self.n:
             squares = np.einsum("ij,ij->i", self.matrix, self.matrix)
