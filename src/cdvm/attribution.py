@@ -157,7 +157,7 @@ class MatrixAttribution(Attribution):
         if not np.isfinite(entries).all():
             raise InputError("the attribution contains NaN or infinity")
         largest = float(np.abs(entries).max(initial=0.0))
-        if largest * np.prod(self.matrix.shape, dtype=np.float64) > _SUMMABLE:
+        if largest > _SUMMABLE / (self.matrix.shape[0] * self.matrix.shape[1]):
             raise InputError(
                 f"the attribution has entries of {largest:.0e}, whose sums overflow: divide it by a number"
             )
