@@ -37,12 +37,14 @@ from cdvm.thinning import largest_entry, strongest_entries
 if TYPE_CHECKING:
     from cdvm.outcomes import Outcomes
 
-__all__ = ["Attribution", "ImplicitAttribution", "MatrixAttribution", "as_attribution"]
+__all__ = ["FLOAT_OUTCOMES", "Attribution", "ImplicitAttribution", "MatrixAttribution", "as_attribution"]
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-_FLOAT_OUTCOMES = 1 << 26  # outcomes kept in single precision; more are kept as bits
+FLOAT_OUTCOMES = 1 << 26
+"""Outcomes kept in single precision; more are kept as bits."""
+
 _SUMMABLE = 1e300  # sums beyond this end at infinity
 _DRAWN = 1 << 26  # rows of models drawn at once to build the membership
 
@@ -84,7 +86,7 @@ class Attribution(ABC):
         step = max(1, _DRAWN // design.n_rows, len(models) // 32)
         drawn = (design.take(models[k : k + step]).members for k in range(0, len(models), step))
         seen_by = Incidence.stacked(drawn, design.n_rows, narrow=compact)
-        large = compact or outcomes.n_models * outcomes.n_judges > _FLOAT_OUTCOMES
+        large = compact or outcomes.n_models * outcomes.n_judges > FLOAT_OUTCOMES
         if outcomes.binary and large and outcomes.judge_rows is None:
             return ImplicitAttribution(seen_by, Bits(outcomes.data, outcomes.n_judges))
         return ImplicitAttribution(seen_by, outcomes.values(), outcomes.judge_rows)
@@ -137,8 +139,9 @@ class Attribution(ABC):
     @staticmethod
     def load(path: str | Path) -> Attribution:
         """Read what :meth:`save` wrote."""
-        meta, arrays = load_arrays(path, "attribution")
-        return _from_arrays(arrays, tuple(meta["shape"]))
+        from cdvm.attribution_files import build_attribution
+
+        return load_arrays(path, "attribution", build_attribution)
 
 
 class MatrixAttribution(Attribution):
@@ -361,33 +364,6 @@ def _out_of_bag(
     centred: NDArray[np.float32] = outcomes - mean.astype(np.float32)
     centred[seen] = 0.0
     return centred
-
-
-def _from_arrays(arrays: dict[str, NDArray[Any]], shape: tuple[int, int]) -> Attribution:
-    if "weights" in arrays:
-        from cdvm.similarity import MixedAttribution
-
-        parts: list[dict[str, Any]] = [{} for _ in arrays["weights"]]
-        for name in arrays.keys() - {"weights"}:
-            number, own = name.split(".", 1)
-            parts[int(number)][own] = arrays[name]
-        return MixedAttribution([_from_arrays(part, shape) for part in parts], arrays["weights"].tolist())
-    if "outcomes" in arrays:
-        n_models = len(arrays["indptr"]) - 1
-        ones = np.ones(len(arrays["indices"]), dtype=np.int32)
-        members = sparse.csr_array((ones, arrays["indices"], arrays["indptr"]), (n_models, shape[0]))
-        outcomes: Any = arrays["outcomes"]
-        judge_rows = arrays.get("judge_rows")
-        if "packed" in arrays:
-            outcomes = Bits(outcomes, shape[1])
-            if judge_rows is not None or n_models * shape[1] <= _FLOAT_OUTCOMES:
-                outcomes = outcomes.columns(slice(None))
-        return ImplicitAttribution(members, outcomes, judge_rows)
-    if "indptr" in arrays:
-        return MatrixAttribution(
-            sparse.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape)
-        )
-    return MatrixAttribution(arrays["data"])
 
 
 def as_attribution(source: Any) -> Attribution:

@@ -18,6 +18,7 @@ from cdvm.errors import InputError
 from cdvm.learners.base import Learner, Trainer
 from cdvm.learners.linear import MEMORY_LIMIT
 from cdvm.memory import bytes_text, parse_bytes, resident
+from cdvm.parallel import check_jobs
 from cdvm.split import Features, Split
 from cdvm.subsets import Design
 
@@ -75,7 +76,7 @@ def plan_memory(limit: Any, split: Split, design: Design, n_models: int, n_jobs:
         return MemoryPlan(None, n_jobs)
     held = resident()
     needs = _Needs(split, design, n_models)
-    jobs = effective_n_jobs(n_jobs)
+    jobs = effective_n_jobs(check_jobs(n_jobs))
     while jobs > 1 and held + needs.training(jobs, 32) > most:
         jobs -= 1
     least = max(needs.training(jobs, 1), needs.membership(compact=True), needs.solving(compact=True))

@@ -7,8 +7,10 @@ bits.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from types import CodeType
 from typing import Any, Literal
 
 import numpy as np
@@ -16,8 +18,9 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from cdvm.errors import InputError, StoreError
-from cdvm.learners.base import Learner, Trainer, degenerate
-from cdvm.parallel import stream
+from cdvm.learners import make_learner
+from cdvm.learners.base import Trainer, degenerate
+from cdvm.parallel import check_jobs, stream
 from cdvm.places import Address
 from cdvm.progress import Progress
 from cdvm.split import Split
@@ -130,7 +133,7 @@ class Outcomes:
 
 def record_outcomes(
     split: Split,
-    learner: Learner,
+    learner: Any,
     design: Design,
     models: range,
     *,
@@ -144,7 +147,8 @@ def record_outcomes(
     Parameters
     ----------
     split : Split
-    learner : Learner
+    learner : Learner, estimator or str
+        Whatever :func:`cdvm.make_learner` understands.
     design : Design
     models : range
         Numbers of the models to train.
@@ -159,8 +163,11 @@ def record_outcomes(
     progress : bool, optional
         Show a bar; by default on a terminal.
     """
-    if models.step != 1 or not len(models):
-        raise InputError(f"models={models}: use a range of at least one model, e.g. range(5000)")
+    if not isinstance(models, range) or models.step != 1 or not len(models) or models.start < 0:
+        raise InputError(f"models={models!r}: use a range of at least one model, e.g. range(5000)")
+    if design.n_rows != split.n_rows:
+        raise InputError(f"design has {design.n_rows} rows and split {split.n_rows}: use one of that many")
+    learner, n_jobs = make_learner(learner), check_jobs(n_jobs)
     outcome = outcome or ("squared_error" if split.task == "regression" else "correct")
     X, y = split.judges
     declaration = {
@@ -236,8 +243,7 @@ def _run_chunk(
         data: NDArray[Any] = np.packbits(trainer.predict(subsets) == y, axis=1)
     else:
         answer = trainer.predict(subsets) if trainer.split.task == "regression" else trainer.scores(subsets)
-        score = _SCORES[outcome] if isinstance(outcome, str) else outcome
-        data = np.asarray(score(y, answer), dtype=np.float32)
+        data = _scored(outcome, y, answer)
         if data.shape != (len(subsets), len(y)):
             raise InputError(
                 f"outcome returned an array of shape {data.shape}: ({len(subsets)}, {len(y)}) was expected, "
@@ -246,6 +252,18 @@ def _run_chunk(
         if not np.isfinite(data).all():
             raise InputError("outcome returned NaN or infinity")
     return Chunk(first, stop, numbers, data)
+
+
+def _scored(outcome: Outcome, y: NDArray[Any], answer: NDArray[Any]) -> NDArray[np.float32]:
+    if isinstance(outcome, str):
+        return np.asarray(_SCORES[outcome](y, answer), dtype=np.float32)
+    try:
+        return np.asarray(outcome(y, answer), dtype=np.float32)
+    except Exception as error:  # the function is the user's, and may fail in any way
+        raise InputError(
+            f"outcome failed ({type(error).__name__}: {error}): it gets {y.shape} targets and answers of "
+            f"shape {answer.shape}, and returns one number per model and judge"
+        ) from error
 
 
 def margin_of(codes: NDArray[Any], scores: NDArray[Any]) -> NDArray[Any]:
@@ -268,7 +286,10 @@ _SCORES: dict[str, Score] = {"margin": margin_of, "squared_error": _negative_squ
 
 def _outcome_name(outcome: Outcome, split: Split) -> str:
     if callable(outcome):
-        return f"{outcome.__module__}.{getattr(outcome, '__qualname__', repr(outcome))}"
+        code = getattr(outcome, "__code__", None)
+        name = f"{outcome.__module__}.{getattr(outcome, '__qualname__', type(outcome).__qualname__)}"
+        # functions of one name need not be one function: every lambda is called the same
+        return name if code is None else f"{name}#{zlib.crc32(_code_bytes(code)):08x}"
     allowed = ("squared_error",) if split.task == "regression" else ("correct", "margin")
     if outcome not in allowed:
         raise InputError(
@@ -278,12 +299,28 @@ def _outcome_name(outcome: Outcome, split: Split) -> str:
     return outcome
 
 
+def _code_bytes(code: CodeType) -> bytes:
+    inner = (_code_bytes(c) if isinstance(c, CodeType) else repr(c).encode() for c in code.co_consts)
+    return b"|".join([code.co_code, *inner, *map(str.encode, code.co_names)])
+
+
 def _gather(
     declaration: dict[str, Any], chunks: list[Chunk], *, where: str, only: range | None = None
 ) -> Outcomes:
     if not chunks:
         raise StoreError(f"{where} holds no outcomes yet")
+    try:
+        design, n_judges = Design(**declaration["design"]), int(declaration["n_judges"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise StoreError(f"{where} declares no usable run ({error}): delete it and run again") from error
     chunks = sorted(chunks, key=lambda c: (c.first, c.stop))
+    for chunk in chunks:
+        width = -(-n_judges // 8) if chunk.data.dtype == np.uint8 else n_judges
+        if chunk.data.shape[1] != width or chunk.data.dtype != chunks[0].data.dtype:
+            raise StoreError(
+                f"{where} holds outcomes of models {chunk.first} to {chunk.stop} that do not fit its "
+                f"{n_judges} judges: delete that file and run again"
+            )
     models = np.concatenate([np.arange(c.first, c.stop) for c in chunks])
     data = np.concatenate([c.data for c in chunks])
     models, place = np.unique(models, return_index=True)  # ranges of several writers may overlap
@@ -292,10 +329,10 @@ def _gather(
         models, place = models[inside], place[inside]
     constant = np.unique(np.concatenate([c.degenerate for c in chunks]))
     return Outcomes(
-        design=Design(**declaration["design"]),
+        design=design,
         models=models,
         data=data[place],
-        n_judges=int(declaration["n_judges"]),
+        n_judges=n_judges,
         degenerate_models=constant[np.isin(constant, models)],
         declaration=declaration,
     )

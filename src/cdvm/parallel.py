@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from functools import partial
+from numbers import Integral
 from typing import Any, Literal, TypeVar
 
 from joblib import Parallel, cpu_count, delayed, effective_n_jobs
@@ -13,12 +14,24 @@ from threadpoolctl import threadpool_limits
 from cdvm.cluster import active_client, stream_over
 from cdvm.errors import InputError
 
-__all__ = ["Prefer", "stream"]
+__all__ = ["Prefer", "check_jobs", "stream"]
 
 Prefer = Literal["threads", "processes"]
 Result = TypeVar("Result")
 
 _PATIENCE = 3  # times the worker processes may die without one task done
+
+
+def check_jobs(n_jobs: Any) -> int | None:
+    """A number of workers that joblib understands.
+
+    >>> check_jobs("all")
+    Traceback (most recent call last):
+    cdvm.errors.InputError: n_jobs='all': use a number of workers such as 2, or -1 for every core
+    """
+    if n_jobs is None or (isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool) and n_jobs != 0):
+        return None if n_jobs is None else int(n_jobs)
+    raise InputError(f"n_jobs={n_jobs!r}: use a number of workers such as 2, or -1 for every core")
 
 
 def stream(
@@ -41,6 +54,7 @@ def stream(
     BLAS rounds differently with other numbers of threads. It gets one per task, or all of them where there is
     a single task, so results do not depend on ``n_jobs``, and tasks side by side do not fight for cores.
     """
+    n_jobs = check_jobs(n_jobs)
     client = active_client()
     if client is not None and shared is not None:
         yield from stream_over(client, function, shared, tasks)

@@ -20,13 +20,14 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from cdvm.errors import InputError, StoreError
-from cdvm.files import part_of, write_whole
+from cdvm.files import part_of, sweep_parts, write_whole
 
 __all__ = ["Address", "Place", "inside", "open_place"]
 
 Address = str | Path
 
 _SCHEME = re.compile(r"[A-Za-z][\w+.-]+(::[A-Za-z][\w+.-]*)*://")  # one letter is a Windows drive
+_BUCKETS = frozenset(["s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oss", "oci", "b2"])
 _FLATTENED = re.compile(r"[a-z][a-z0-9+.-]+:/\w")  # what pathlib makes of s3://bucket
 
 
@@ -56,6 +57,10 @@ class Place(ABC):
         """Write a file unless there is one; of several writers at once one wins."""
 
     @abstractmethod
+    def sweep(self) -> None:
+        """Remove what writers that were killed left behind."""
+
+    @abstractmethod
     def rename(self, name: str, new: str) -> bool:
         """Give a file another name; False where that cannot be done."""
 
@@ -70,6 +75,8 @@ def open_place(address: Address) -> Place:
     >>> open_place("runs/one").names()
     []
     """
+    if not isinstance(address, str | os.PathLike) or not str(address):
+        raise InputError(f"store={address!r}: use a directory, or an address such as 's3://bucket/runs'")
     text = str(address)
     if isinstance(address, Path) and _FLATTENED.match(text):
         raise InputError(f"store=Path({text!r}) has lost a slash: pass an address as text")
@@ -98,30 +105,30 @@ class _Directory(Place):
     def make(self) -> None:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             raise StoreError(
-                f"{self.path} cannot be made a directory ({error.strerror}): name another place"
+                f"{self.path} cannot be made a directory ({_reason(error)}): name another place"
             ) from error
 
     def names(self) -> list[str]:
-        try:
-            return [name for name in os.listdir(self.path) if not part_of(name)]
-        except FileNotFoundError:
-            return []
-        except NotADirectoryError as error:
-            raise StoreError(f"{self.path} is a file: name a directory") from error
+        with self._asked(self.path):
+            try:
+                return [name for name in os.listdir(self.path) if not part_of(name)]
+            except FileNotFoundError:
+                return []
 
     def read(self, name: str) -> bytes:
-        try:
+        with self._asked(self.path / name):
             return (self.path / name).read_bytes()
-        except NotADirectoryError as error:
-            raise StoreError(f"{self.path} is a file: name a directory") from error
 
     def write(self, name: str, content: bytes) -> None:
         write_whole(self.path / name, content)
 
     def create(self, name: str, content: bytes) -> None:
         write_whole(self.path / name, content, replace=False)
+
+    def sweep(self) -> None:
+        sweep_parts(self.path)
 
     def rename(self, name: str, new: str) -> bool:
         try:
@@ -135,6 +142,26 @@ class _Directory(Place):
             return (self.path / name).stat().st_mtime
         except OSError:
             return None
+
+    @contextmanager
+    def _asked(self, what: Path) -> Iterator[None]:
+        """One clear line for what the system will not let us read."""
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except NotADirectoryError as error:
+            raise StoreError(f"{self.path} is a file: name a directory") from error
+        except IsADirectoryError as error:
+            raise StoreError(f"{what} is a directory where a file should be: move it away") from error
+        except PermissionError as error:
+            raise StoreError(f"{what} may not be read: allow it, or name another place") from error
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{what} cannot be read ({_reason(error)}): name another place") from error
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
 
 
 class _Remote(Place):
@@ -152,8 +179,11 @@ class _Remote(Place):
             raise InputError(f"store={address!r} cannot be opened: {error}") from error
 
     def make(self) -> None:
-        with self._asked("written"):
-            self._system.makedirs(self._root, exist_ok=True)
+        """Directories only: a bucket that is not there is more likely a slip than a wish."""
+        scheme = self.address.rpartition("://")[0].rpartition("::")[2]
+        if scheme.lower() not in _BUCKETS:
+            with self._asked("written"):
+                self._system.makedirs(self._root, exist_ok=True)
 
     def names(self) -> list[str]:
         with self._asked("read"):
@@ -163,7 +193,8 @@ class _Remote(Place):
             except FileNotFoundError:
                 return []
             names = (entry["name"].rstrip("/") for entry in found)
-            return [name.rpartition("/")[2] for name in names if name != self._root]
+            last = (name.rpartition("/")[2] for name in names if name != self._root)
+            return [name for name in last if not part_of(name)]
 
     def read(self, name: str) -> bytes:
         with self._asked("read"):
@@ -175,8 +206,17 @@ class _Remote(Place):
 
     def create(self, name: str, content: bytes) -> None:
         with self._asked("written"):
-            if not self._system.exists(self._file(name)):
+            if self._system.exists(self._file(name)):
+                return
+            try:  # newer fsspec can leave the choice to the server, where that knows how
+                self._system.pipe_file(self._file(name), content, mode="create")
+            except FileExistsError:
+                return
+            except Exception:  # it does not; whoever comes second is found out by the manifest
                 self._system.pipe_file(self._file(name), content)
+
+    def sweep(self) -> None:
+        """Nothing: no file is written under another name here."""
 
     def rename(self, name: str, new: str) -> bool:
         try:
@@ -202,7 +242,10 @@ class _Remote(Place):
         except FileNotFoundError:
             if doing == "read":
                 raise
-            raise StoreError(f"{self.address} is not there: create it, or name another place") from None
+            top = self._root.strip("/").partition("/")[0]
+            raise StoreError(
+                f"{self.address}: there is no {top!r}: create it, or name another place"
+            ) from None
         except Exception as error:
             raise StoreError(
                 f"{self.address} cannot be {doing} ({type(error).__name__}: {error}): nothing that was "

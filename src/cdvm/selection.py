@@ -111,9 +111,15 @@ class Selection:
     @classmethod
     def load(cls, path: str | Path) -> Selection:
         """Read what :meth:`save` wrote."""
-        meta, arrays = load_arrays(path, "selection")
-        content: dict[str, Any] = {**meta, **arrays}
-        return cls(**content)
+
+        def build(meta: dict[str, Any], arrays: dict[str, Any]) -> Selection:
+            found = cls(**meta, **arrays)
+            kept = np.isin(found.indices, found.candidates).all()
+            if not kept or found.weights.shape != found.candidates.shape:
+                raise InputError("its rows are not all candidates")
+            return found
+
+        return load_arrays(path, "selection", build)
 
 
 def take_rows(table: Any, indices: NDArray[np.int64]) -> Any:

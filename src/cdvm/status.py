@@ -39,6 +39,8 @@ class StoreStatus:
         Files that are not as they were written; the next run computes their models again.
     set_aside : list of str
         Files that were found damaged before.
+    foreign : list of str
+        Files that another run left here; they are left out of all counts.
     rate : float or None
         Models a second, from the times of the latest files, pauses left out.
     """
@@ -50,6 +52,7 @@ class StoreStatus:
     missing: Ranges
     damaged: list[str]
     set_aside: list[str]
+    foreign: list[str]
     rate: float | None
 
     @property
@@ -85,6 +88,7 @@ def store_status(path: Address, *, progress: bool | None = None) -> StoreStatus:
         missing=[gap for first, stop in wanted for gap in missing_ranges(first, stop, done, at_most=stop)],
         damaged=damaged,
         set_aside=store.set_aside(),
+        foreign=store.foreign(),
         rate=_rate(written),
     )
 

@@ -107,6 +107,8 @@ def status(store: Annotated[str, typer.Argument(help="Directory or address of a 
         typer.echo(f"damaged, to be computed again by the next run: {_list(found.damaged)}")
     if found.set_aside:
         typer.echo(f"set aside as damaged before: {_list(found.set_aside)}")
+    if found.foreign:
+        typer.echo(f"of another run, left out: {_list(found.foreign)}")
     if found.missing and found.rate is not None and found.seconds_left is not None:
         typer.echo(f"{found.rate:.3g} models a second: {_duration(found.seconds_left)} to go at that rate")
 

@@ -143,9 +143,13 @@ class Values:
     @classmethod
     def load(cls, path: str | Path) -> Values:
         """Read what :meth:`save` wrote."""
-        meta, arrays = load_arrays(path, "values")
-        content: dict[str, Any] = {**arrays, "method": meta["method"], "meta": meta["details"]}
-        return cls(**content)
+
+        def build(meta: dict[str, Any], arrays: dict[str, Any]) -> Values:
+            if any(array.shape != arrays["values"].shape for array in arrays.values()):
+                raise InputError("its columns differ in length")
+            return cls(**arrays, method=meta["method"], meta=meta["details"])
+
+        return load_arrays(path, "values", build)
 
 
 def _plain(labels: NDArray[Any] | None) -> NDArray[Any] | None:
