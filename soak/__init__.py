@@ -1,0 +1,1 @@
+"""Injects faults into real runs and compares bit for bit with a run left alone: ``python -m soak``."""
