@@ -2,13 +2,16 @@
 # make test   run the whole test suite
 # make bench  measure learners and solvers against their peers
 # make bench-valuation  measure data values against pyDVL, which gets an environment of its own
+# make soak   kill runs, damage stores, stop servers, fill a disk, and compare with runs left alone
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PEER := .venv-peer
+ROUNDS ?= 5
+SEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint bench bench-valuation clean
+.PHONY: demo test lint bench bench-valuation soak clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.core
@@ -29,6 +32,9 @@ bench: $(VENV)/.bench
 bench-valuation: $(VENV)/.dev $(PEER)/.installed
 	$(BIN)/python -m benchmarks.valuation
 
+soak: $(VENV)/.soak
+	$(BIN)/python -m soak --rounds $(ROUNDS) --seed $(SEED)
+
 clean:
 	rm -rf $(VENV) $(PEER) build dist
 
@@ -48,6 +54,10 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/.python
 
 $(VENV)/.bench: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,bench]'
+	@touch $@
+
+$(VENV)/.soak: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,soak]'
 	@touch $@
 
 # pyDVL needs NumPy 1

@@ -19,7 +19,7 @@ from soak.processes import load_everything
 from soak.runner import run_rounds
 from soak.verdicts import BAD, Kind
 
-_KINDS = ("stores", "files", "results", "kills")
+_KINDS = ("stores", "files", "results", "kills", "commands", "disk", "writers", "cluster", "remote")
 _SHOWN = 1500  # characters of what went wrong
 
 
@@ -28,7 +28,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m soak", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5, help="rounds of each kind (default 5)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the first round")
-    parser.add_argument("--only", nargs="+", choices=_KINDS, default=_KINDS, metavar="KIND", help=" ".join(_KINDS))
+    parser.add_argument(
+        "--only", nargs="+", choices=_KINDS, default=_KINDS, metavar="KIND", help=" ".join(_KINDS)
+    )
     parser.add_argument("--keep", type=Path, help="directory to work in, where rounds that went wrong stay")
     options = parser.parse_args()
     load_everything()
@@ -52,20 +54,26 @@ def _soak(kind: Kind, work: Path, seeds: range, *, keep: bool) -> Counter[str]:
     started = time.monotonic()
     for seed, fault in run_rounds(kind, work, seeds, keep=keep):
         count[fault.verdict] += 1
-        if fault.verdict != "ok":
+        if fault.verdict in BAD:
             again = f"python -m soak --only {kind.name} --rounds 1 --seed {seed}"
-            print(f"{kind.name}: {fault.verdict} after {fault.what}\n  again: {again}\n  {fault.detail[-_SHOWN:]}")
-    print(f"{kind.name} ({kind.about}): {count.total()} faults in {time.monotonic() - started:.0f} s", flush=True)
+            print(f"{kind.name}: {fault.verdict} after {fault.what}\n  again: {again}")
+            print(f"  {fault.detail[-_SHOWN:]}")
+    faults, seconds = _faults(count), time.monotonic() - started
+    print(f"{kind.name} ({kind.about}): {faults} faults in {seconds:.0f} s", flush=True)
     return count
+
+
+def _faults(count: Counter[str]) -> int:
+    return count.total() - count["missed"]
 
 
 def _table(counts: dict[str, Counter[str]]) -> str:
     """Faults by kind and verdict."""
-    verdicts = ["ok", *BAD]
+    verdicts = ["ok", *BAD, "missed"]
     whole = sum(counts.values(), Counter[str]())
     lines = [["kind", "faults", *verdicts]]
     for name, count in [*counts.items(), ("all", whole)]:
-        lines.append([name, str(count.total()), *(str(count[verdict]) for verdict in verdicts)])
+        lines.append([name, str(_faults(count)), *(str(count[verdict]) for verdict in verdicts)])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(

@@ -25,7 +25,7 @@ SEED = 1
 
 @dataclass(frozen=True)
 class Centroids(Learner):
-    """The class whose mean is nearest; sleeps a little where a run must last until something happens to it."""
+    """The class whose mean is nearest; sleeps a little where a run must last."""
 
     pause: float = 0.0
     name = "centroids"

@@ -34,7 +34,9 @@ def _alone(here: Path) -> None:
         attribution.save(here / f"attribution-{name}")
         MatrixAttribution(attribution.dense()).save(here / f"attribution-dense-{name}")
         attribution.sparsify(0.2, progress=False, n_jobs=1).save(here / f"attribution-sparse-{name}")
-    pruner = CDVM(Centroids(), n_jobs=1, random_state=0, progress=False).fit_outcomes(split, outcomes["correct"])
+    pruner = CDVM(Centroids(), n_jobs=1, random_state=0, progress=False).fit_outcomes(
+        split, outcomes["correct"]
+    )
     pruner.select(10).save(here / "selection")
     value_rows(split, Centroids(), "out_of_bag", n_models=100, seed=0, n_jobs=1).save(here / "values")
 
@@ -43,13 +45,20 @@ def _strike(rng: Random, alone: Path, here: Path) -> Iterator[Fault]:
     files = sorted(alone.glob("*.npz"))
     for _ in range(_FAULTS):
         original = rng.choice(files)
+        kind = original.name.split("-")[0].removesuffix(".npz")
         file = here / original.name
         shutil.copyfile(original, file)
         crafted = rng.random() < 0.3
-        what = _craft(rng, file) if crafted else damage(rng, file, files)
-        load = _LOADERS[original.name.split("-")[0].removesuffix(".npz")]
+        what = (
+            _craft(rng, file)
+            if crafted
+            else damage(rng, file, [f for f in files if not f.name.startswith(kind)])
+        )
+        load = _LOADERS[kind]
 
-        def check(file: Path = file, original: Path = original, crafted: bool = crafted, load: Any = load) -> None:
+        def check(
+            file: Path = file, original: Path = original, crafted: bool = crafted, load: Any = load
+        ) -> None:
             try:
                 told(lambda: _use(load(file), None if crafted else original, file.with_name("again.npz")))
             except FileNotFoundError as error:

@@ -16,7 +16,7 @@ from soak.cases import require_same, write_table
 from soak.processes import Ended, Process, command, require_clear
 from soak.results import done_units, require_same_results
 from soak.stores import require_kept, whole_files
-from soak.verdicts import Fault, Kind, Wrong, judged
+from soak.verdicts import Fault, Kind, Missed, Wrong, judged
 
 __all__ = ["KIND", "RUNS", "Run", "require_same_report"]
 
@@ -48,8 +48,8 @@ def _prune(table: Path, here: Path) -> list[str]:
 
 
 def _benchmark(_: Path, here: Path) -> list[str]:
-    words = "benchmark run --protocol clean --datasets wine,breast_cancer --methods Random,All,k_center --repetitions 3"
-    return [*words.split(), "--out", str(here / "results")]
+    words = "benchmark run --protocol clean --datasets wine,breast_cancer --methods Random,All,k_center"
+    return [*words.split(), "--repetitions", "3", "--out", str(here / "results")]
 
 
 def _same_store(here: Path, alone: Path) -> None:
@@ -123,8 +123,9 @@ def _alone(here: Path) -> None:
 
 def _strike(rng: Random, alone: Path, here: Path) -> Iterator[Fault]:
     name = rng.choice(list(RUNS))
-    run, place, fresh = RUNS[name], alone / name, rng.random() < _FRESH
+    run, place = RUNS[name], alone / name
     jobs = "2" if rng.random() < _PARALLEL else "1"
+    fresh = jobs == "2" or rng.random() < _FRESH  # joblib's processes want a parent that is no fork
     words = [*run.words(alone / "table.csv", here), "--jobs", jobs]
     seconds = float((place / "seconds").read_text()) + 2 * fresh + 3 * (jobs == "2")
     how = f"{name}{' in a new Python' if fresh else ''} with --jobs {jobs}"
@@ -135,14 +136,24 @@ def _strike(rng: Random, alone: Path, here: Path) -> Iterator[Fault]:
         late = process.ended_within(after)
         process.send(number, all_of_it=number == signal.SIGKILL)
 
-        def check(process: Process = process, number: int = number, before: dict[str, int] = before) -> None:
+        last = late or not left
+
+        def check(
+            process: Process = process,
+            number: int = number,
+            before: dict[str, int] = before,
+            late: bool = late,
+            last: bool = last,
+        ) -> None:
             _consequences(process, number, late)
             run.kept(here, before)
-            if late or not left:
+            if last:
                 _finish(run, words, here, place, fresh)
+            if late:
+                raise Missed
 
         yield judged(f"{signal.Signals(number).name} to {how} after {after:.3f} s", check)
-        if late:
+        if last:
             break
 
 
@@ -174,7 +185,7 @@ def _require_gone(leader: int) -> None:
 
 
 def _finish(run: Run, words: list[str], here: Path, alone: Path, fresh: bool) -> None:
-    """Left alone, the command ends as the run that was never killed; what is written whole is not asked for."""
+    """Left alone, the command ends as one that was never killed; kept rows that are whole stay as they are."""
     before = run.whole(here, alone)
     ended = command(words, here / "log", fresh=fresh).wait()
     require_clear(ended)

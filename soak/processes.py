@@ -7,22 +7,37 @@ others start Python as a user does.
 from __future__ import annotations
 
 import atexit
+import ctypes
 import os
 import signal
 import subprocess
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from cdvm.errors import InputError
 from soak.verdicts import Wrong, check_line
 
-__all__ = ["LIMIT", "Ended", "Process", "command", "load_everything", "require_clear", "start"]
+__all__ = [
+    "LIMIT",
+    "Ended",
+    "Process",
+    "action",
+    "command",
+    "die_with_parent",
+    "load_everything",
+    "require_clear",
+    "start",
+]
 
 LIMIT = 180  # seconds a run may take
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 
 
 @dataclass(frozen=True)
@@ -43,10 +58,8 @@ class Process:
 
     def send(self, number: int, *, all_of_it: bool = False) -> None:
         """Send a signal to the run, or to all that it started as well."""
-        try:
+        with suppress(ProcessLookupError):
             (os.killpg if all_of_it else os.kill)(self.pid, number)
-        except ProcessLookupError:
-            pass
 
     def poll(self) -> int | None:
         if self._code is None:
@@ -84,6 +97,7 @@ def command(words: list[str], log: Path, *, fresh: bool) -> Process:
                 stdout=out,
                 stderr=err,
                 start_new_session=True,
+                preexec_fn=die_with_parent,  # noqa: PLW1509  # there are no threads
             )
         started.returncode = 0  # Process waits for it
         return Process(started.pid, log)
@@ -95,6 +109,20 @@ def _cdvm(words: list[str]) -> None:
 
     sys.argv = ["cdvm", *words]
     main()
+
+
+def action(work: Callable[[], object], log: Path) -> Process:
+    """Start a call of the library in a fork, which ends as the command line does."""
+    return start(lambda: _like_a_command(work), log)
+
+
+def _like_a_command(work: Callable[[], object]) -> None:
+    warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
+    try:
+        work()
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
 
 
 def start(work: Callable[[], None], log: Path) -> Process:
@@ -110,6 +138,7 @@ def start(work: Callable[[], None], log: Path) -> Process:
 
 def _in_fork(work: Callable[[], None], log: Path) -> int:
     os.setsid()
+    die_with_parent()
     for stream, number in [("out", 1), ("err", 2)]:
         os.dup2(os.open(log.with_suffix(f".{stream}"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -147,6 +176,12 @@ def require_clear(ended: Ended) -> None:
     if ended.code not in (2, 130, 143) or not lines[0].startswith(("error: ", "interrupted: ", "stopped: ")):
         raise Wrong("traceback", f"exit code {ended.code}: {ended.err}")
     check_line("\n".join(lines))
+
+
+def die_with_parent() -> None:
+    """Have the system end this process when the one that started it ends, however that comes about."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL)
 
 
 def load_everything() -> None:

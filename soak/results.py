@@ -23,7 +23,9 @@ _TIMES = ["seconds_prepare", "seconds_optimise"]
 
 def _run(out: Path) -> Results:
     protocol = get_protocol("clean").replace(repetitions=3, random_draws=2, budgets=(50, 100))
-    return run_benchmark(protocol, ["wine", "breast_cancer"], ["Random", "All"], out, n_jobs=1, progress=False)
+    return run_benchmark(
+        protocol, ["wine", "breast_cancer"], ["Random", "All"], out, n_jobs=1, progress=False
+    )
 
 
 def _alone(here: Path) -> None:

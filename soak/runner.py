@@ -10,17 +10,21 @@ import signal
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
-from soak.verdicts import Fault, Kind
+from soak.processes import die_with_parent
+from soak.verdicts import BAD, Fault, Kind
 
 __all__ = ["run_rounds"]
 
 _LIMIT = 600  # seconds a round may take
 
 
-def run_rounds(kind: Kind, work: Path, seeds: Iterable[int], *, keep: bool = False) -> Iterator[tuple[int, Fault]]:
+def run_rounds(
+    kind: Kind, work: Path, seeds: Iterable[int], *, keep: bool = False
+) -> Iterator[tuple[int, Fault]]:
     """The faults of one round a seed, as they happen."""
     alone = work / kind.name / "alone"
     alone.mkdir(parents=True)
@@ -32,7 +36,7 @@ def run_rounds(kind: Kind, work: Path, seeds: Iterable[int], *, keep: bool = Fal
         here.mkdir()
         bad = False
         for fault in _in_child(lambda: kind.strike(Random(f"{kind.name} {seed}"), alone, here)):  # noqa: B023
-            bad |= fault.verdict != "ok"
+            bad |= fault.verdict in BAD
             yield seed, fault
         if not (bad and keep):
             shutil.rmtree(here, ignore_errors=True)
@@ -46,7 +50,8 @@ def _in_child(work: Callable[[], Iterable[Fault]]) -> Iterator[Fault]:
         os.close(reader)
         code = 1
         try:
-            os.setsid()  # what it starts goes with it
+            os.setsid()
+            die_with_parent()
             for fault in work():
                 _send(writer, fault)
             code = 0
@@ -60,7 +65,8 @@ def _in_child(work: Callable[[], Iterable[Fault]]) -> Iterator[Fault]:
         yield from _received(reader, deadline)
     finally:
         os.close(reader)
-        _end_session(child)
+        with suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status) and os.WTERMSIG(status) != signal.SIGKILL:
         yield Fault("a round", "traceback", f"crashed with signal {os.WTERMSIG(status)}")
@@ -85,11 +91,3 @@ def _received(reader: int, deadline: float) -> Iterator[Fault]:
         while len(content) >= 8 and len(content) >= 8 + (size := int.from_bytes(content[:8], "big")):
             yield pickle.loads(content[8 : 8 + size])
             content = content[8 + size :]
-
-
-def _end_session(leader: int) -> None:
-    """End what a round started and did not end."""
-    try:
-        os.killpg(leader, signal.SIGKILL)
-    except ProcessLookupError:
-        pass

@@ -1,4 +1,4 @@
-"""Damaged stores of outcomes: truncated, altered, foreign, doubled, renamed or missing files, then resumed."""
+"""Damaged stores of outcomes: truncated, altered, foreign, doubled, renamed or missing files."""
 
 from __future__ import annotations
 
@@ -73,7 +73,9 @@ def spoil(rng: Random, store: Path, foreign: Path) -> str:
     if not pool:
         return "nothing left to damage"
     file = rng.choice(pool)
-    return damage(rng, file, [other for other in [*chunks, *strangers, foreign / "manifest.json"] if other.is_file()])
+    return damage(
+        rng, file, [other for other in [*chunks, *strangers, foreign / "manifest.json"] if other.is_file()]
+    )
 
 
 def _copy(chunk: Path, store: Path) -> str:
@@ -87,7 +89,12 @@ def _renumbered(rng: Random, name: str) -> str:
     shift = rng.choice([-20, 20, 40, 100])
     a, b = max(int(first) + shift, 0), max(int(stop) + shift, 20)
     return rng.choice(
-        [f"{a:08d}-{b:08d}-{rest}", f"{first}-{b:08d}-{rest}", f"{first}-{stop}-{rest} (copy)", f"copy of {name}"]
+        [
+            f"{a:08d}-{b:08d}-{rest}",
+            f"{first}-{b:08d}-{rest}",
+            f"{first}-{stop}-{rest} (copy)",
+            f"copy of {name}",
+        ]
     )
 
 

@@ -16,9 +16,9 @@ from typing import Literal
 
 from cdvm.errors import InputError
 
-__all__ = ["BAD", "Fault", "Kind", "Verdict", "Wrong", "check_line", "judged", "told"]
+__all__ = ["BAD", "Fault", "Kind", "Missed", "Verdict", "Wrong", "check_line", "judged", "told"]
 
-Verdict = Literal["ok", "lost", "wrong bits", "traceback", "silent", "left behind", "hang"]
+Verdict = Literal["ok", "missed", "lost", "wrong bits", "traceback", "silent", "left behind", "hang"]
 BAD: tuple[Verdict, ...] = ("lost", "wrong bits", "traceback", "silent", "left behind", "hang")
 
 _CURE = re.compile(
@@ -62,10 +62,16 @@ class Wrong(Exception):
         self.verdict, self.detail = verdict, detail
 
 
+class Missed(Exception):
+    """The run was over before the fault came; nothing was wrong."""
+
+
 def judged(what: str, check: Callable[[], None]) -> Fault:
     """The fault whose consequences ``check`` looks at; a clear error of the library's is a good end."""
     try:
         check()
+    except Missed:
+        return Fault(what, "missed")
     except Wrong as wrong:
         return Fault(what, wrong.verdict, wrong.detail)
     except InputError as error:
