@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdvm import Design, Outcomes, Split, record_outcomes
 from cdvm.learners.base import Learner, Trainer
+from cdvm.outcomes import Outcomes, record_outcomes
 from cdvm.places import Address
-from cdvm.split import Features
-from cdvm.subsets import Subsets
+from cdvm.split import Features, Split
+from cdvm.subsets import Design, Subsets
 from soak.verdicts import Wrong
 
 __all__ = ["N_MODELS", "Centroids", "record", "require_same", "small_split", "write_table"]
@@ -44,7 +44,7 @@ class _CentroidTrainer(Trainer):
     pause = 0.0
 
     def _labels(self, subsets: Subsets) -> NDArray[Any]:
-        return self._scores(subsets).argmax(axis=2).astype(np.int32)
+        return np.asarray(self._scores(subsets).argmax(axis=2), dtype=np.int32)
 
     def _scores(self, subsets: Subsets) -> NDArray[np.floating[Any]]:
         time.sleep(self.pause)

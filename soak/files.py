@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdvm import CDVM, Attribution, Selection, Values, value_rows
-from cdvm.attribution import MatrixAttribution
+from cdvm.attribution import Attribution, MatrixAttribution
+from cdvm.pruner import CDVM
+from cdvm.selection import Selection
+from cdvm.valuation import Values, value_rows
 from soak.cases import Centroids, record, small_split
 from soak.damage import damage
 from soak.verdicts import Fault, Kind, Wrong, judged, told
@@ -104,7 +106,7 @@ def _craft(rng: Random, file: Path) -> str:
         del arrays[name]
     else:
         arrays[name] = make()
-    np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+    np.savez_compressed(file, **arrays)
     return f"crafted, {name} is {how}"
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from cdvm import Outcomes
+from cdvm.outcomes import Outcomes
 from soak.cases import require_same, write_table
 from soak.processes import Ended, Process, command, require_clear
 from soak.results import done_units, require_same_results
@@ -185,7 +185,7 @@ def _require_gone(leader: int) -> None:
 
 
 def _finish(run: Run, words: list[str], here: Path, alone: Path, fresh: bool) -> None:
-    """Left alone, the command ends as one that was never killed; kept rows that are whole stay as they are."""
+    """Left alone, the command ends as one never killed; kept rows that are whole stay as they are."""
     before = run.whole(here, alone)
     ended = command(words, here / "log", fresh=fresh).wait()
     require_clear(ended)

@@ -14,12 +14,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import boto3
-import s3fs  # noqa: F401  # loaded once, for forks to have it
+import boto3  # type: ignore[import-untyped]
+import s3fs  # type: ignore[import-untyped]  # noqa: F401  # loaded once, for forks to have it
 from moto.s3.models import s3_backends
 from moto.server import ThreadedMotoServer
 
-from cdvm import Outcomes
+from cdvm.outcomes import Outcomes
 from soak.cases import record, require_same
 from soak.processes import LIMIT, Process, action, require_clear, start
 from soak.verdicts import Fault, Kind, Missed, Wrong, judged

@@ -28,7 +28,7 @@ def run_rounds(
     """The faults of one round a seed, as they happen."""
     alone = work / kind.name / "alone"
     alone.mkdir(parents=True)
-    failed = list(_in_child(lambda: kind.alone(alone) or ()))
+    failed = list(_in_child(lambda: _done_alone(kind, alone)))
     if failed:
         raise RuntimeError(f"the run of {kind.name} that is left alone did not end: {failed[0].detail}")
     for seed in seeds:
@@ -40,6 +40,11 @@ def run_rounds(
             yield seed, fault
         if not (bad and keep):
             shutil.rmtree(here, ignore_errors=True)
+
+
+def _done_alone(kind: Kind, alone: Path) -> Iterator[Fault]:
+    kind.alone(alone)
+    yield from ()
 
 
 def _in_child(work: Callable[[], Iterable[Fault]]) -> Iterator[Fault]:

@@ -22,7 +22,7 @@ Verdict = Literal["ok", "missed", "lost", "wrong bits", "traceback", "silent", "
 BAD: tuple[Verdict, ...] = ("lost", "wrong bits", "traceback", "silent", "left behind", "hang")
 
 _CURE = re.compile(
-    r"\b(run|delete|name|save|make|install|use|start|add|give|create|let|remove|check|copy|build)\b"
+    r"\b(run|delete|name|save|make|install|use|start|add|give|create|let|remove|move|check|copy|build)\b"
 )
 
 
@@ -92,7 +92,7 @@ def check_line(message: str) -> None:
         raise Wrong("silent", f"an error without a cure: {message}")
 
 
-def told(action: Callable[[], None]) -> list[str]:
+def told(action: Callable[[], object]) -> list[str]:
     """Warnings given while something is done."""
     with warnings.catch_warnings(record=True) as given:
         warnings.simplefilter("always")
