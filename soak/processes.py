@@ -128,6 +128,8 @@ def _like_a_command(work: Callable[[], object]) -> None:
 def start(work: Callable[[], None], log: Path) -> Process:
     """Start a function in a fork, which ends as Python would."""
     sys.stdout.flush()
+    for stream in ("out", "err"):  # it may be killed before it can
+        log.with_suffix(f".{stream}").write_bytes(b"")
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     pid = os.fork()
     if pid == 0:
@@ -140,7 +142,7 @@ def _in_fork(work: Callable[[], None], log: Path) -> int:
     os.setsid()
     die_with_parent()
     for stream, number in [("out", 1), ("err", 2)]:
-        os.dup2(os.open(log.with_suffix(f".{stream}"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+        os.dup2(os.open(log.with_suffix(f".{stream}"), os.O_WRONLY), number)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     code = 0

@@ -202,6 +202,9 @@ class ImplicitAttribution(Attribution):
         Right or wrong (bool or uint8), or a float score.
     judge_rows : ndarray of shape (n_judges,), optional
         The training row that each judge is, where they are training rows.
+    centred : bool
+        Whether out-of-bag outcomes have been centred, as those of an attribution are; doing so again would
+        change their last bits.
     """
 
     def __init__(
@@ -209,6 +212,8 @@ class ImplicitAttribution(Attribution):
         members: sparse.csr_array | Incidence,
         outcomes: NDArray[Any] | Bits,
         judge_rows: NDArray[np.int64] | None = None,
+        *,
+        centred: bool = False,
     ) -> None:
         if not isinstance(members, Incidence):
             members = Incidence.stacked([sparse.csr_array(members)], members.shape[1])
@@ -224,7 +229,9 @@ class ImplicitAttribution(Attribution):
         elif judge_rows is not None:
             kept = outcomes.columns(slice(None))
         self.judge_rows = judge_rows
-        self.outcomes: Any = kept if judge_rows is None else _out_of_bag(members, kept, judge_rows)
+        if judge_rows is not None and not centred:
+            kept = _out_of_bag(members, kept, judge_rows)
+        self.outcomes: Any = kept
         self.binary = outcomes.dtype.kind in "bu"
         self.counts = np.diff(members.indptr).astype(np.int64)
         self.usable = (self.counts > 0) & (self.counts < self.n_models)

@@ -72,7 +72,7 @@ def _implicit(arrays: Arrays, shape: tuple[int, int]) -> ImplicitAttribution:
     ones = np.ones(len(indices), dtype=np.int32)
     members = sparse.csr_array((ones, indices, indptr), (expected[0], n))
     if not packed:
-        return ImplicitAttribution(members, outcomes, judge_rows)
+        return ImplicitAttribution(members, outcomes, judge_rows, centred=True)
     bits = Bits(outcomes, m)
     small = judge_rows is not None or expected[0] * m <= FLOAT_OUTCOMES
     return ImplicitAttribution(members, bits.columns(slice(None)) if small else bits, judge_rows)

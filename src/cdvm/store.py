@@ -85,7 +85,10 @@ class Store:
         found = self._manifest()
         if found is None:
             if declaration is None:
-                raise StoreError(f"{self.path} is no outcome store: it has no manifest.json")
+                raise StoreError(
+                    f"{self.path} is no outcome store, it has no manifest.json: name another, or delete it "
+                    "and run again"
+                )
             found = self._declare(declaration)
         if declaration is not None:
             refuse_other(self.path, found, json.loads(json.dumps(declaration)))
