@@ -11,6 +11,8 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_wine
 
+from cdvm import CDVM as Pruner
+
 CDVM = [sys.executable, "-m", "cdvm"]
 FAST = ["--learner", "naive_bayes", "--models", "60", "--jobs", "1"]
 
@@ -52,6 +54,36 @@ def csv(wine_frame, tmp_path_factory):
 
 
 IGNORE = ["--ignore", "id", "--ignore", "note"]
+
+
+@pytest.mark.parametrize(
+    ("words", "settings"),
+    [
+        ([], {}),
+        (["--tune"], {"tune": "grid"}),
+        (["--refine", "--trainings", "200"], {"refine": 200}),
+        (["--no-scale"], {"scale": False}),
+    ],
+    ids=["plain", "tune", "refine", "no-scale"],
+)
+def test_the_command_line_and_python_keep_the_same_rows(run, csv, tmp_path, words, settings):
+    given = ["--target", "label", "--keep", "10%", "--learner", "ridge", "--models", "60", "--jobs", "1"]
+    run("prune", csv, *given, *IGNORE, *words, "--out", tmp_path)
+    kept = pd.read_csv(tmp_path / "selection.csv").query("kept_10pct == 1")["row"]
+    table = pd.read_csv(csv)
+    pruner = Pruner("ridge", n_models=60, n_jobs=1, random_state=0, **settings)
+    pruner.fit(table.drop(columns=["id", "note", "label"]), table["label"])
+    assert pruner.select(0.1).indices.tolist() == kept.tolist()
+
+
+def test_python_goes_on_from_a_store_of_the_command_line(run, csv, tmp_path):
+    given = ["--target", "label", "--learner", "ridge", "--jobs", "1", "--store", tmp_path / "store"]
+    run("outcomes", "run", csv, *given, "--models", "0:60", *IGNORE)
+    table = pd.read_csv(csv)
+    pruner = Pruner("ridge", n_models=60, n_jobs=1, random_state=0, store=tmp_path / "store")
+    before = sorted((tmp_path / "store").iterdir())
+    pruner.fit(table.drop(columns=["id", "note", "label"]), table["label"])
+    assert sorted((tmp_path / "store").iterdir()) == before
 
 
 def test_prune_writes_the_kept_rows_as_they_stood_in_the_file(run, csv, tmp_path):

@@ -1,3 +1,5 @@
+import inspect
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,8 +13,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from cdvm import CDVM, InputError, Program, Selection, solve
+from cdvm import CDVM, InputError, Program, Selection, Split, solve
+from cdvm.attribution import Attribution
 from cdvm.evaluate import judge_sets
+from cdvm.learners import RidgeLearner
 from cdvm.pruner import GRID_ALPHAS, GRID_KAPPAS
 
 
@@ -228,14 +232,198 @@ def test_selection_is_saved_and_read_back(pruner, tmp_path):
         ({"design": "half"}, "design='half'"),
         ({"learner": "logistik"}, "did you mean 'logistic'"),
         ({"learner": object()}, "has no fit"),
-        ({"validation_size": 1.5, "validation": "holdout"}, "shares"),
+        ({"validation_size": 1.5, "validation": "holdout"}, "validation_size=1.5: use a share"),
+        ({"validation_size": 2}, "validation_size=2: use a share"),
+        ({"validation_size": 0.3}, "validation_size=0.3 has no effect with validation='out-of-bag'"),
         ({"validation": "oob"}, "validation='oob': use 'auto', 'out-of-bag' or 'holdout'"),
         ({"outcome": "loss"}, "outcome='loss'"),
+        ({"outcome": 3}, "outcome=3"),
+        ({"budget": [5, 10]}, r"budget=\[5, 10\]: use"),
+        ({"budget": True}, "budget=True"),
+        ({"alpha": True}, "alpha=True"),
+        ({"solver": "simplex"}, "solver='simplex': use 'auto', "),
+        ({"scale": "yes"}, "scale='yes': use 'auto', True or False"),
+        ({"scale": 1}, "scale=1: use"),
+        ({"n_jobs": "a"}, "n_jobs='a': use a number of parallel tasks, or -1 for all cores"),
+        ({"n_jobs": 0}, "n_jobs=0: use"),
+        ({"n_jobs": 1.5}, "n_jobs=1.5: use"),
+        ({"progress": "x"}, "progress='x': use None, True or False"),
+        ({"random_state": "a"}, "random_state='a': use"),
+        ({"random_state": -1}, "random_state=-1: use"),
+        ({"store": 5}, "store=5: use"),
+        ({"refine": "yes"}, "refine='yes': use"),
+        ({"tune": "grid", "alpha": 0.3}, "alpha=0.3 has no effect with tune='grid'"),
+        ({"tune": "grid", "kappa": 1.0}, "kappa=1.0 has no effect with tune='grid'"),
+        ({"attribution": "similarity"}, "n_models=10 has no effect with attribution='similarity'"),
+        ({"attribution": "similarity", "n_models": 5000, "store": "runs"}, "store='runs' has no effect"),
     ],
 )
 def test_parameters_are_checked_before_any_model_is_trained(table, settings, message):
     with pytest.raises(InputError, match=message):
         CDVM(**{"n_models": 10, "n_jobs": 1, **settings}).fit(*table)
+
+
+def test_words_on_judges_are_refused_where_there_are_some(table, pruner):
+    X, y = table
+    settings = {"learner": "naive_bayes", "n_models": 10, "n_jobs": 1}
+    with pytest.raises(InputError, match="validation='holdout' goes without validation rows"):
+        CDVM(validation="holdout", **settings).fit(X, y, X, y)
+    with pytest.raises(InputError, match=r"validation_size=0\.3 has no effect with X_val"):
+        CDVM(validation_size=0.3, **settings).fit(X, y, X, y)
+    for words in ({"validation": "holdout"}, {"validation_size": 0.3}):
+        with pytest.raises(InputError, match="has no effect with a split, which has its judges"):
+            CDVM(**words, **settings).fit_split(pruner.split_)
+        with pytest.raises(InputError, match="has no effect with a split, which has its judges"):
+            CDVM(**words, **settings).fit_outcomes(pruner.split_, pruner.outcomes_)
+    with pytest.raises(InputError, match="no use for outcomes"):
+        CDVM(attribution="similarity").fit_outcomes(pruner.split_, pruner.outcomes_)
+
+
+def test_a_learner_by_name_gets_standardised_features_and_an_object_the_users(table):
+    X, y = table
+    settings = {"n_jobs": 1, "random_state": 0}
+    seen = StandardScaler().fit_transform(X)
+
+    def fitted(learner, n_models=4, **words):
+        return CDVM(learner, n_models=n_models, **settings, **words).fit(X, y)
+
+    for pruner in (fitted("naive_bayes"), fitted("GaussianNB"), fitted(GaussianNB(), scale=True)):
+        assert pruner.split_.scaled
+        assert np.allclose(pruner.split_.X, seen)
+    for pruner in (fitted(GaussianNB()), fitted("naive_bayes", scale=False)):
+        assert not pruner.split_.scaled
+        assert np.array_equal(pruner.split_.X, X)
+    by_name = fitted("ridge", 60)
+    by_hand = CDVM(RidgeLearner(), n_models=60, **settings).fit(seen, y)
+    assert by_name.select(20).indices.tolist() == by_hand.select(20).indices.tolist()
+    again = clone(by_name).fit_split(by_name.split_)  # not standardised twice
+    assert (again.split_.X == by_name.split_.X).all()
+
+
+def test_validation_rows_are_standardised_by_the_training_rows(table):
+    X, y = table
+    a, b = slice(0, None, 2), slice(1, None, 2)
+    pruner = CDVM("ridge", n_models=4, n_jobs=1, random_state=0).fit(X[a], y[a], X[b], y[b])
+    assert np.allclose(pruner.split_.X_val, StandardScaler().fit(X[a]).transform(X[b]))
+
+
+def test_outcomes_fit_the_split_as_it_is_or_as_models_saw_it(table):
+    X, y = table
+    split = Split.from_arrays(X, y, validation="out-of-bag")
+    first = CDVM("ridge", n_models=60, n_jobs=1, random_state=0).fit(X, y)
+    for form in (split, first.split_):
+        again = clone(first).fit_outcomes(form, first.outcomes_)
+        assert again.split_.scaled
+        assert again.select(9).indices.tolist() == first.select(9).indices.tolist()
+    with pytest.raises(InputError, match="other rows"):
+        clone(first).set_params(scale=False).fit_outcomes(split, first.outcomes_)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"alpha": 0.0},
+        {"kappa": 0.01},
+        {"budget": 20},
+        {"rounding": "top"},
+        {"solver": "first_order"},
+        {"tune": "grid"},
+        {"refine": 200},
+        {"refine": {"trainings": 200}},
+    ],
+)
+def test_the_rows_kept_follow_every_setting(table, pruner, change):
+    settings = {"alpha": 0.9, "kappa": "auto", "budget": 0.05}
+    if "tune" in change:
+        settings = {"budget": 0.05}
+    changed = clone(pruner).set_params(**settings).fit_outcomes(pruner.split_, pruner.outcomes_)
+    before = changed.sample_indices_
+    assert changed.sample_indices_ is before  # chosen once
+    changed.set_params(**change)
+    expected = (
+        clone(pruner)
+        .set_params(**(settings | change))
+        .fit_outcomes(pruner.split_, pruner.outcomes_)
+        .select()
+        .indices
+    )
+    assert changed.sample_indices_.tolist() == expected.tolist()
+
+
+def test_a_dict_of_options_changed_in_place_is_noticed(pruner):
+    options = {"trainings": 100}
+    own = clone(pruner).set_params(refine=options, budget=8)
+    own.refine = options
+    own.fit_outcomes(pruner.split_, pruner.outcomes_)
+    first = own.sample_indices_
+    options["score"] = "balanced"
+    assert own.sample_indices_ is not first
+
+
+def test_settings_changed_after_fit_are_checked(pruner):
+    fitted = clone(pruner).fit_outcomes(pruner.split_, pruner.outcomes_).set_params(alpha=7)
+    with pytest.raises(InputError, match="alpha=7"):
+        fitted.select(5)
+
+
+def test_nothing_of_an_earlier_fit_is_left(table, rng):
+    X, y = table
+    pruner = CDVM("naive_bayes", n_models=20, n_jobs=1, random_state=0).fit(X, y)
+    _ = pruner.sample_indices_
+    assert {"classes_", "feature_names_in_", "outcomes_", "_kept", "_base"} <= set(vars(pruner))
+    numbers = rng.normal(size=(60, 2))
+    pruner.set_params(learner="ridge_regression").fit(numbers, numbers[:, 0])
+    left = {"classes_", "feature_names_in_", "_kept", "_base"} & set(vars(pruner))
+    assert not left
+    assert len(pruner.sample_indices_) == 6
+    pruner.set_params(attribution="similarity", n_models=5000).fit(numbers, numbers[:, 0])
+    assert not hasattr(pruner, "outcomes_")
+
+
+def test_a_fit_that_fails_leaves_the_earlier_one_whole(table, rng):
+    X, y = table
+    pruner = CDVM("naive_bayes", n_models=20, n_jobs=1, random_state=0).fit(X, y)
+    before = dict(vars(pruner))
+    with pytest.raises(InputError, match="NaN"):
+        pruner.fit(np.full((20, 2), np.nan), [0, 1] * 10)
+
+    def interrupt(labels, scores):
+        raise KeyboardInterrupt
+
+    pruner.outcome = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        pruner.fit(rng.normal(size=(40, 2)), [0, 1] * 20)
+    pruner.outcome = None
+    assert vars(pruner) == before
+
+
+def test_a_display_never_computes(pruner):
+    class NoTable(Attribution):  # any product with T, and so any program, would say so
+        shape = pruner.attribution_.shape
+
+        def __getattribute__(self, name):
+            if name in ("matvec", "rmatvec", "dense", "row_sums", "rows", "columns", "max"):
+                raise AssertionError("a display computed")
+            return super().__getattribute__(name)
+
+    NoTable.__abstractmethods__ = frozenset()
+    shown = clone(pruner).fit_outcomes(pruner.split_, pruner.outcomes_)
+    shown.attribution_ = NoTable()
+    with pytest.raises(AssertionError, match="a display computed"):
+        _ = shown.sample_indices_
+    assert "CDVM" in shown._repr_html_()
+    assert "CDVM" in repr(shown._repr_mimebundle_())
+    assert "CDVM" in repr(shown)
+    assert "sample_indices_" not in dir(shown)
+    assert "sample_indices_" not in dict(inspect.getmembers(shown))
+    assert "select" in dir(shown)
+
+
+def test_a_display_shows_rows_that_are_known(pruner):
+    shown = clone(pruner).fit_outcomes(pruner.split_, pruner.outcomes_)
+    _ = shown.sample_indices_
+    assert "sample_indices_" in dir(shown)
+    assert "sample_indices_" in shown._repr_html_()
 
 
 @pytest.mark.parametrize("budget", [0, -1, 1000, 0.0, 1.5, "5%", None.__class__])

@@ -119,7 +119,8 @@ def test_a_mixture_answers_like_the_matrix_it_stands_for(rng, tmp_path):
 @pytest.mark.parametrize("attribution", ["similarity", "mixture"])
 def test_the_pruner_takes_either(digits, attribution):
     def chosen(n_jobs):
-        pruner = CDVM("ridge", n_models=60, attribution=attribution, n_jobs=n_jobs, random_state=0)
+        models = {} if attribution == "similarity" else {"n_models": 60}
+        pruner = CDVM("ridge", **models, attribution=attribution, n_jobs=n_jobs, random_state=0)
         return pruner.fit_split(digits).select(30)
 
     one = chosen(1)

@@ -168,21 +168,43 @@ def test_fewer_validation_rows_than_classes(frame):
         Split.from_arrays(X, y, X[:1], y[:1])
 
 
+GIVEN = {"X_val": np.eye(3), "y_val": ["no", "yes", "no"]}
+GIVEN_TEST = {"X_test": np.eye(3), "y_test": ["no", "yes", "no"]}
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"X_val": np.eye(3)}, "X_val and y_val go together"),
         ({"y_test": [1]}, "X_test and y_test go together"),
         ({"X_val": np.zeros((4, 2)), "y_val": ["no"] * 4}, "X_val has 2 features but X has 3"),
-        ({"validation_size": 0.0}, "shares"),
-        ({"validation_size": 0.6, "test_size": 0.5}, "shares"),
-        ({"validation": "oob"}, "validation='oob': use 'holdout' or 'out-of-bag'"),
-        ({"validation": "out-of-bag", "X_val": np.eye(3), "y_val": [1] * 3}, "leave out X_val and y_val"),
+        ({"validation_size": 0.6, "test_size": 0.5}, "shares .* leave no training rows"),
+        *(
+            ({"validation_size": share}, "validation_size=.*: use a share between 0 and 1, e.g. 0.2$")
+            for share in (0.0, 2, -0.1, True, "0.2", None, np.nan)
+        ),
+        *(({"test_size": share}, "test_size=.*: use a share") for share in (1.0, -0.1, False, "20%", None)),
+        ({"task": "ranking"}, "task='ranking': use 'classification' or 'regression'"),
+        ({"random_state": "a"}, "random_state='a': use"),
+        ({"random_state": -1}, "random_state=-1: use"),
+        ({"validation": "oob"}, "validation='oob': use None, 'holdout' or 'out-of-bag'"),
+        ({"validation": "out-of-bag", **GIVEN}, "leave out X_val and y_val"),
+        ({"validation": "holdout", **GIVEN}, "leave out X_val and y_val"),
+        ({"validation_size": 0.3, **GIVEN}, "validation_size=0.3 has no effect with X_val"),
+        ({"validation_size": 0.3, "validation": "out-of-bag"}, "no effect with validation='out-of-bag'"),
+        ({"test_size": 0.3, **GIVEN_TEST}, "test_size=0.3 has no effect with X_test"),
     ],
 )
-def test_arguments_that_do_not_fit_together(frame, arguments, message):
+def test_arguments_that_cannot_be_used(frame, arguments, message):
     with pytest.raises(InputError, match=message):
         Split.from_arrays(*frame, **arguments)
+
+
+def test_a_test_part_is_held_out_beside_own_validation_rows(frame):
+    split = Split.from_arrays(*frame, **GIVEN, test_size=0.25, random_state=0)
+    assert len(split.y_val) == 3
+    assert len(split.y_test) == round(0.25 * len(frame[0]))
+    assert split.n_rows + len(split.y_test) == len(frame[0])
 
 
 @pytest.mark.parametrize("X", [np.empty((0, 3)), np.zeros(5), np.empty((4, 0)), np.zeros((4, 2), complex)])

@@ -21,6 +21,7 @@ __all__ = [
     "check_classes",
     "check_features",
     "check_labels",
+    "column_names",
     "encode_labels",
     "some_of",
 ]
@@ -70,6 +71,13 @@ def check_features(X: Any, name: str) -> tuple[Features, list[Any] | None, NDArr
         features = sparse.csr_array(features)
     _check_finite(features, name, columns, index)
     return features, columns, index
+
+
+def column_names(X: Any) -> list[Any] | None:
+    """The names of a table's columns, where it is one that has some."""
+    names = getattr(X, "column_names", None)  # pyarrow, whose columns are the values
+    names = getattr(X, "columns", None) if names is None else names
+    return None if names is None else list(names)
 
 
 def _is_number(kind: Any) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
-from numbers import Integral, Real
+from inspect import signature
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +14,28 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from cdvm.attribution import Attribution, MatrixAttribution
+from cdvm.checks import column_names
 from cdvm.choosing import Chooser
 from cdvm.errors import InputError
 from cdvm.learners import Learner, make_learner
 from cdvm.memory import parse_bytes
-from cdvm.memory_plan import plan_memory
+from cdvm.memory_plan import MemoryPlan, plan_memory
 from cdvm.outcomes import Outcome, Outcomes, record_outcomes
+from cdvm.parameters import (
+    N_JOBS,
+    PROGRESS,
+    RANDOM_STATE,
+    Rule,
+    check,
+    number,
+    one_of,
+    place,
+    refuse_unused,
+    whole,
+)
 from cdvm.program import Program
 from cdvm.refinement import check_options
+from cdvm.scaling import SCALE, Scale, scaled_for
 from cdvm.selection import Selection, take_rows
 from cdvm.similarity import mix_attributions, similarity_attribution
 from cdvm.solvers import DENSE_ENTRIES, Method
@@ -31,6 +46,35 @@ __all__ = ["CDVM", "GRID_ALPHAS", "GRID_KAPPAS"]
 
 GRID_ALPHAS = (0.0, 0.3, 0.6, 1.0)
 GRID_KAPPAS = (0.2, 0.5, 0.8, 1.2, 1.6)
+
+_SHARE = number(lambda share: 0 < share <= 1, "a share between 0 and 1")
+_RULES = {
+    "n_models": whole(2, example=5000),
+    "inclusion": number(lambda p: 0 < p <= 1, "a probability between 0 and 1") | one_of("auto"),
+    "budget": whole(1) | _SHARE,
+    "alpha": number(lambda alpha: 0 <= alpha <= 1, "a number between 0 and 1"),
+    "kappa": number(lambda kappa: kappa >= 0, "a finite number of at least 0") | one_of("auto"),
+    "tune": one_of(None, "grid"),
+    "design": one_of(*get_args(DesignKind)),
+    "outcome": Rule(
+        lambda given: given is None or isinstance(given, str) or callable(given), "a name or a function"
+    ),
+    "solver": one_of(*get_args(Method)),
+    "rounding": one_of("swap", "top"),
+    "validation": one_of("auto", "out-of-bag", "holdout"),
+    "refine": one_of(True, False)
+    | whole(1)
+    | Rule(lambda given: isinstance(given, dict), "a dict of options of cdvm.refine"),
+    "validation_size": number(lambda share: 0 < share < 1, "a share between 0 and 1, e.g. 0.2"),
+    "attribution": one_of("models", "similarity", "mixture"),
+    "scale": SCALE,
+    "store": one_of(None) | place(),
+    "n_jobs": N_JOBS,
+    "random_state": RANDOM_STATE,
+    "progress": PROGRESS,
+}
+_TRAINING = ("n_models", "inclusion", "design", "outcome", "store")  # what only subset models need
+_CHOOSING = ("budget", "alpha", "kappa", "tune", "solver", "rounding", "refine")
 
 
 class CDVM(BaseEstimator):  # type: ignore[misc]
@@ -57,7 +101,7 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
     tune : {None, "grid"}, default=None
         ``"grid"`` solves for every alpha and kappa of the paper's grid and keeps, for each budget, the set
         whose model is best on the judges (those outside the set, where they are the rows themselves);
-        ``alpha`` and ``kappa`` are then not used.
+        ``alpha`` and ``kappa`` then stay as they are.
     design : {"bernoulli", "fixed", "bootstrap"}, default="bernoulli"
         How subsets are drawn.
     outcome : {"correct", "margin", "squared_error"} or callable, optional
@@ -81,6 +125,10 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
     attribution : {"models", "similarity", "mixture"}, default="models"
         Where T comes from: subset models as in the paper, the similarity of rows and judges without any model
         (see :mod:`cdvm.similarity`), or the best combination of both, for few models.
+    scale : {"auto", True, False}, default="auto"
+        Whether models get features standardised over the training rows. ``"auto"``: for a learner given by
+        name. An estimator or a Learner gets the features as they are; put a ``StandardScaler`` into its
+        pipeline, or pass True.
     store : path, optional
         Directory for outcomes; a run that was interrupted goes on from there.
     memory_limit : int or str, optional
@@ -99,8 +147,13 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         Not there where ``attribution="similarity"``.
     attribution_ : Attribution
     classes_ : ndarray
+        Not there for regression.
     split_ : Split
+        The rows as models saw them: checked, split and, where ``scale`` says so, standardised.
+    learner_ : Learner
     n_features_in_ : int
+    feature_names_in_ : ndarray
+        Where ``X`` had column names.
 
     Examples
     --------
@@ -130,6 +183,7 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         refine: bool | int | dict[str, Any] = False,
         validation_size: float = 0.2,
         attribution: Literal["models", "similarity", "mixture"] = "models",
+        scale: Scale = "auto",
         store: str | Path | None = None,
         memory_limit: int | str | None = None,
         n_jobs: int | None = -1,
@@ -151,6 +205,7 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         self.refine = refine
         self.validation_size = validation_size
         self.attribution = attribution
+        self.scale = scale
         self.store = store
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
@@ -175,6 +230,9 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         learner = make_learner(self.learner)
         if y is None:
             raise InputError("y is missing: this estimator requires y to be passed, but the target y is None")
+        wanted = self.validation if validation is None else validation
+        check(_RULES, {"validation": wanted})
+        default = None if X_val is not None else "out-of-bag"
         seed = seed_of(self.random_state)
         split = Split.from_arrays(
             X,
@@ -182,37 +240,42 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
             X_val,
             y_val,
             task=learner.task,
-            validation=_judges(self.validation if validation is None else validation, X_val is not None),
+            validation=default if wanted == "auto" else wanted,  # type: ignore[arg-type]  # checked
             validation_size=self.validation_size,
             random_state=np.random.RandomState(seed),
         )
-        return self._fit_split(split, learner, seed, getattr(X, "columns", None))
+        return self._fit_split(split, learner, seed, column_names(X))
 
     def fit_split(self, split: Split) -> CDVM:
         """As :meth:`fit`, on rows already split."""
         self._check_params()
-        seed = seed_of(self.random_state)
-        return self._fit_split(split, make_learner(self.learner), seed, None)
+        self._refuse_unused("a split, which has its judges", "validation", "validation_size")
+        return self._fit_split(split, make_learner(self.learner), seed_of(self.random_state), None)
 
     def fit_outcomes(self, split: Split, outcomes: Outcomes) -> CDVM:
         """As :meth:`fit_split`, from outcomes recorded earlier on the same rows; no model is trained."""
         self._check_params()
-        seed = seed_of(self.random_state)
-        if outcomes.declaration["fingerprint"] != split.fingerprint():
+        self._refuse_unused("a split, which has its judges", "validation", "validation_size")
+        if self.attribution == "similarity":
+            raise InputError("attribution='similarity' has no use for outcomes: call fit_split")
+        seed, recorded = seed_of(self.random_state), outcomes.declaration["fingerprint"]
+        # recorded on the rows as they are, or as fit() would have shown them to the models
+        same = split if split.fingerprint() == recorded else scaled_for(self.learner, split, self.scale)
+        if same.fingerprint() != recorded:
             raise InputError("outcomes are of other rows than split: record them anew")
-        design, trained = outcomes.design, outcomes.n_models
-        self._plan = plan_memory(self.memory_limit, split, design, trained, self.n_jobs)
-        return self._keep(split, make_learner(self.learner), outcomes, seed, None)
+        plan = plan_memory(self.memory_limit, same, outcomes.design, outcomes.n_models, self.n_jobs)
+        return self._keep(same, make_learner(self.learner), outcomes, plan, seed, None)
 
     def _fit_split(self, split: Split, learner: Learner, seed: int, columns: Any) -> CDVM:
+        split = scaled_for(self.learner, split, self.scale)
         inclusion = (
             default_inclusion(split.n_rows, split.n_classes) if self.inclusion == "auto" else self.inclusion
         )
         design = Design(split.n_rows, inclusion, self.design, seed)
         trained = 0 if self.attribution == "similarity" else int(self.n_models)
-        plan = self._plan = plan_memory(self.memory_limit, split, design, trained, self.n_jobs)
+        plan = plan_memory(self.memory_limit, split, design, trained, self.n_jobs)
         if not trained:
-            return self._keep(split, learner, None, seed, columns)
+            return self._keep(split, learner, None, plan, seed, columns)
         outcomes = record_outcomes(
             split,
             plan.bounded(learner),
@@ -223,26 +286,38 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
             n_jobs=plan.n_jobs,
             progress=self.progress,
         )
-        return self._keep(split, learner, outcomes, seed, columns)
+        return self._keep(split, learner, outcomes, plan, seed, columns)
 
     def _keep(
-        self, split: Split, learner: Learner, outcomes: Outcomes | None, seed: int, columns: Any
+        self,
+        split: Split,
+        learner: Learner,
+        outcomes: Outcomes | None,
+        plan: MemoryPlan,
+        seed: int,
+        columns: list[Any] | None,
     ) -> CDVM:
-        self.__dict__.pop("outcomes_", None)
+        """Take on all that was fitted at once, and nothing of an earlier fit."""
+        fitted: dict[str, Any] = {
+            "attribution_": self._attribute(split, outcomes, plan),
+            "split_": split,
+            "learner_": learner,
+            "seed_": seed,
+            "n_features_in_": int(split.X.shape[1]),
+            "_plan": plan,
+        }
         if outcomes is not None:
-            self.outcomes_ = outcomes
-        self.attribution_ = self._attribute(split, outcomes)
-        self.split_, self.learner_, self.seed_ = split, learner, seed
-        self.n_features_in_ = int(split.X.shape[1])
+            fitted["outcomes_"] = outcomes
         if columns is not None and all(isinstance(c, str) for c in columns):
-            self.feature_names_in_ = np.asarray(columns, dtype=object)
+            fitted["feature_names_in_"] = np.asarray(columns, dtype=object)
         if split.classes is not None:
-            self.classes_ = split.classes
-        self._base: Program | None = None
+            fitted["classes_"] = split.classes
+        old = {name for name in vars(self) if name.endswith("_") or name in ("_plan", "_base", "_kept")}
+        self.__dict__ = {name: value for name, value in vars(self).items() if name not in old} | fitted
         return self
 
-    def _attribute(self, split: Split, outcomes: Outcomes | None) -> Attribution:
-        plan, models = self._plan, None
+    def _attribute(self, split: Split, outcomes: Outcomes | None, plan: MemoryPlan) -> Attribution:
+        models = None
         if outcomes is not None:
             models = Attribution.from_outcomes(outcomes, compact=plan.compact)
             if self.attribution == "models":
@@ -264,6 +339,7 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         Selection, or a list of them
         """
         check_is_fitted(self, "attribution_")
+        self._check_params()
         budget = self.budget if budget is None else budget
         if isinstance(budget, Iterable) and not isinstance(budget, str):
             return self._select_all(list(budget))
@@ -279,12 +355,23 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
     def sample_indices_(self) -> NDArray[np.int64]:
         """Sorted positions of the rows kept at the pruner's own ``budget``."""
         check_is_fitted(self, "attribution_")
-        kept = getattr(self, "_kept", None)
-        if kept is None or kept[0] != (id(self.attribution_), self.budget):
-            kept = ((id(self.attribution_), self.budget), self.select().indices)
-            self._kept = kept
-        indices: NDArray[np.int64] = kept[1]
+        if not self._knows_kept():
+            settings = copy.deepcopy(self._settings())
+            self._kept = settings, self.select().indices
+        indices: NDArray[np.int64] = self._kept[1]
         return indices
+
+    def _settings(self) -> list[Any]:
+        return [getattr(self, name) for name in _CHOOSING]
+
+    def _knows_kept(self) -> bool:
+        """Whether rows were chosen with the present settings."""
+        return "_kept" in vars(self) and self._kept[0] == self._settings()
+
+    def __dir__(self) -> list[str]:
+        # What looks through an object (a notebook that shows it, completion) gets every name in this list;
+        # rows that were not chosen yet would be chosen for that.
+        return [name for name in object.__dir__(self) if name != "sample_indices_" or self._knows_kept()]
 
     def get_support(self, indices: bool = False) -> NDArray[Any]:
         """Mask (or positions) of the rows kept at the pruner's own ``budget``."""
@@ -296,28 +383,21 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         return mask
 
     def _check_params(self) -> None:
-        if isinstance(self.n_models, bool) or not isinstance(self.n_models, Integral) or self.n_models < 2:
-            raise InputError(f"n_models={self.n_models!r}: use a whole number of at least 2, e.g. 5000")
-        if self.inclusion != "auto" and not (isinstance(self.inclusion, Real) and 0 < self.inclusion <= 1):
-            raise InputError(f"inclusion={self.inclusion!r}: use a probability between 0 and 1, or 'auto'")
+        check(_RULES, self.get_params(deep=False))
         parse_bytes(self.memory_limit)
-        if self.attribution not in ("models", "similarity", "mixture"):
-            raise InputError(f"attribution={self.attribution!r}: use 'models', 'similarity' or 'mixture'")
-        if self.rounding not in ("swap", "top"):
-            raise InputError(f"rounding={self.rounding!r}: use 'swap' or 'top'")
-        if not isinstance(self.refine, bool | Integral | dict):
-            raise InputError(f"refine={self.refine!r}: use True, a number of trainings or a dict of options")
         check_options(**self._refine_options())
-        if self.tune not in (None, "grid"):
-            raise InputError(f"tune={self.tune!r}: use None or 'grid'")
-        if not isinstance(self.alpha, Real) or not 0 <= self.alpha <= 1:
-            raise InputError(f"alpha={self.alpha!r}: use a number between 0 and 1")
-        if self.kappa != "auto" and not (isinstance(self.kappa, Real) and 0 <= self.kappa < np.inf):
-            raise InputError(f"kappa={self.kappa!r}: use a finite number of at least 0, or 'auto'")
+        if self.tune == "grid":
+            self._refuse_unused("tune='grid', which chooses it", "alpha", "kappa")
+        if self.attribution == "similarity":
+            self._refuse_unused("attribution='similarity', which trains no models", *_TRAINING)
+
+    def _refuse_unused(self, where: str, *names: str) -> None:
+        defaults = {name: p.default for name, p in signature(CDVM).parameters.items()}
+        refuse_unused({name: getattr(self, name) for name in names}, defaults, where)
 
     def _program(self) -> Program:
         """The program on T as an array where that fits, as an operator where it does not."""
-        base = self._base
+        base: Program | None = getattr(self, "_base", None)
         if base is None:
             n, m = self.attribution_.shape
             small = n * m <= DENSE_ENTRIES and self._plan.dense
@@ -354,10 +434,3 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         tags.target_tags.required = True
         tags.non_deterministic = self.random_state is None
         return tags
-
-
-def _judges(validation: str, given: bool) -> Any:
-    """How :class:`Split` is to get its judges."""
-    if validation not in ("auto", "out-of-bag", "holdout"):
-        raise InputError(f"validation={validation!r}: use 'auto', 'out-of-bag' or 'holdout'")
-    return ("holdout" if given else "out-of-bag") if validation == "auto" else validation

@@ -28,11 +28,21 @@ from cdvm.checks import (
     some_of,
 )
 from cdvm.errors import InputError, InputWarning
+from cdvm.parameters import RANDOM_STATE, check, number, one_of, refuse_unused
 
 __all__ = ["MOST_JUDGES", "Features", "Split", "Task"]
 
 MOST_JUDGES = 5_000
 """Training rows that judge out of bag, at most; of a larger table a random sample does."""
+
+_RULES = {
+    "task": one_of("classification", "regression"),
+    "validation": one_of(None, "holdout", "out-of-bag"),
+    "validation_size": number(lambda share: 0 < share < 1, "a share between 0 and 1, e.g. 0.2"),
+    "test_size": number(lambda share: 0 <= share < 1, "a share between 0 and 1, e.g. 0.2, or 0 for none"),
+    "random_state": RANDOM_STATE,
+}
+_SIZES = {"validation_size": 0.2, "test_size": 0.0}
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +66,8 @@ class Split:
     judge_rows : ndarray or None
         Out-of-bag judging: the training rows that are judges, each by the models that did not see it.
         None where there are validation rows.
+    scaled : bool
+        Whether :meth:`standardized` made the features.
     """
 
     X: Features
@@ -69,6 +81,7 @@ class Split:
     X_test: Features | None = None
     y_test: NDArray[Any] | None = None
     judge_rows: NDArray[np.int64] | None = None
+    scaled: bool = False
 
     @property
     def n_rows(self) -> int:
@@ -124,12 +137,14 @@ class Split:
     def standardized(self) -> Split:
         """The same rows, every feature scaled to mean 0 and deviation 1 over the training rows.
 
-        Sparse features are scaled but not centred.
+        Sparse features are scaled but not centred. A split that is standardised already stays as it is.
         """
+        if self.scaled:
+            return self
         scaler = StandardScaler(with_mean=not sparse.issparse(self.X)).fit(self.X)
         parts = {"X": self.X, "X_val": self.X_val, "X_test": self.X_test}
         scaled: dict[str, Any] = {k: None if v is None else scaler.transform(v) for k, v in parts.items()}
-        return replace(self, **scaled)
+        return replace(self, scaled=True, **scaled)
 
     def fingerprint(self) -> str:
         """Digest of the training and validation rows: equal data, equal digest."""
@@ -157,9 +172,9 @@ class Split:
         y_test: Any = None,
         *,
         task: Task = "classification",
-        validation: Literal["holdout", "out-of-bag"] = "holdout",
-        validation_size: float = 0.2,
-        test_size: float = 0.0,
+        validation: Literal["holdout", "out-of-bag"] | None = None,
+        validation_size: float = _SIZES["validation_size"],
+        test_size: float = _SIZES["test_size"],
         random_state: Any = None,
     ) -> Split:
         """Check what the user passed; hold out a stratified validation part when none is given.
@@ -169,11 +184,11 @@ class Split:
         X, X_val, X_test : array, DataFrame or sparse matrix
         y, y_val, y_test : sequence of labels of any hashable type, or of numbers for regression
         task : {"classification", "regression"}
-        validation : {"holdout", "out-of-bag"}
-            Where ``X_val`` is not given: hold a part out, or let the training rows be judges
+        validation : {"holdout", "out-of-bag"}, optional
+            Where ``X_val`` is not given: hold a part out, the default, or let the training rows be judges
             (:meth:`out_of_bag`).
         validation_size, test_size : float
-            Shares of the rows held out when ``X_val`` is not given.
+            Shares of the rows held out where ``X_val``, ``X_test`` are not given.
         random_state : int, RandomState or None
             Decides which rows are held out.
 
@@ -183,14 +198,14 @@ class Split:
         >>> split.n_rows, len(split.y_val), list(split.classes)
         (16, 4, [np.str_('no'), np.str_('yes')])
         """
+        sizes = {"validation_size": validation_size, "test_size": test_size}
+        check(_RULES, {"task": task, "validation": validation, "random_state": random_state, **sizes})
+        others = {"val": (X_val, y_val), "test": (X_test, y_test)}
+        _check_parts(others, validation, sizes)
         features, columns, index = check_features(X, "X")
         given = check_labels(y, "y", len_of=features, task=task)
-        others = {"val": (X_val, y_val), "test": (X_test, y_test)}
-        _check_parts(others, validation)
-        shares: dict[str, float] = {}
-        if X_val is None:
-            shares = {"val": validation_size} if validation == "holdout" else {}
-            shares |= {"test": test_size} if test_size else {}
+        shares = {"val": validation_size} if X_val is None and validation != "out-of-bag" else {}
+        shares |= {"test": test_size} if test_size else {}
 
         if task == "regression":
             classes, codes = None, given
@@ -229,14 +244,19 @@ class Split:
         return split
 
 
-def _check_parts(others: dict[str, tuple[Any, Any]], validation: str) -> None:
+def _check_parts(others: dict[str, tuple[Any, Any]], validation: str | None, sizes: dict[str, float]) -> None:
+    """Refuse half a part, and words on how to get rows that were passed."""
     for part, (X, y) in others.items():
         if (X is None) != (y is None):
             raise InputError(f"X_{part} and y_{part} go together: one of them is missing")
-    if validation not in ("holdout", "out-of-bag"):
-        raise InputError(f"validation={validation!r}: use 'holdout' or 'out-of-bag'")
-    if validation == "out-of-bag" and others["val"][0] is not None:
-        raise InputError("validation='out-of-bag' goes without validation rows: leave out X_val and y_val")
+    own = {part: X is not None for part, (X, _) in others.items()}
+    if validation is not None and own["val"]:
+        raise InputError(f"validation={validation!r} goes without validation rows: leave out X_val and y_val")
+    if own["val"] or validation == "out-of-bag":
+        where = "X_val" if own["val"] else f"validation={validation!r}"
+        refuse_unused({"validation_size": sizes["validation_size"]}, _SIZES, where)
+    if own["test"]:
+        refuse_unused({"test_size": sizes["test_size"]}, _SIZES, "X_test")
 
 
 def _second(
@@ -285,10 +305,10 @@ def _hold_out(
     codes: NDArray[Any], sizes: Sequence[float], *, stratify: bool, random_state: Any
 ) -> list[NDArray[np.int64]]:
     """Sorted row positions: the training part first, then one part per size."""
-    if any(not 0 < s < 1 for s in sizes) or sum(sizes) >= 1:
-        raise InputError(f"the held-out shares {tuple(sizes)} must be positive and leave training rows")
+    if sum(sizes) >= 1:
+        raise InputError(f"the held-out shares {tuple(sizes)} leave no training rows: use smaller ones")
     if len(codes) <= len(sizes):
-        raise InputError(f"X has n_samples = {len(codes)} rows: too few to hold out validation rows")
+        raise InputError(f"X has n_samples = {len(codes)} rows: too few to hold any out")
     rng = check_random_state(random_state)
     strata = codes if stratify else np.zeros(len(codes), dtype=np.int64)
     parts: list[list[NDArray[np.int64]]] = [[] for _ in range(len(sizes) + 1)]

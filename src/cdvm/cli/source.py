@@ -10,6 +10,7 @@ from typing import Any
 from cdvm.cli.tables import Table, read_table
 from cdvm.errors import InputError
 from cdvm.learners import Learner, make_learner
+from cdvm.scaling import Scale, scaled_for
 from cdvm.split import Split
 
 __all__ = ["Source", "load_source", "parse_keep"]
@@ -90,7 +91,8 @@ def load_source(
     }
     if path is not None:
         table, name = read_table(path), str(path)
-        made, scale = make_learner(learner or "logistic"), scale is not False
+        named: str | Learner = learner or "logistic"
+        wanted: Scale = "auto" if scale is None else scale
     else:
         from cdvm.datasets import load_dataset
 
@@ -104,7 +106,8 @@ def load_source(
             others["val"] = Table.of_frame(data.validation)
         if data.test is not None and not test:
             others["test"] = Table.of_frame(data.test)
-        made, scale = make_learner(learner or data.learner), data.scale if scale is None else scale
+        named, wanted = learner or data.learner, data.scale if scale is None else scale
+    made = make_learner(named)
     X, y = table.features_and_labels(target, ignore)
     parts: dict[str, Any] = {}
     for part, other in others.items():
@@ -115,18 +118,13 @@ def load_source(
         share = _TEST_SHARE if not parts and validation == "holdout" else 0.0
     elif "X_val" in parts:
         raise InputError(f"--test {test} holds rows out where no --validation table is given: name a table")
-    split = Split.from_arrays(
-        X,
-        y,
-        **parts,
-        task=made.task,
-        validation="out-of-bag" if validation == "oob" and "X_val" not in parts else "holdout",
-        validation_size=_VALIDATION_SHARE,
-        test_size=share,
-        random_state=seed,
-    )
-    split = split.standardized() if scale else split
-    return Source(name, table, split, made, learner or made.name, scale)
+    judges: dict[str, Any] = {}
+    if "X_val" not in parts:
+        holdout = {"validation": "holdout", "validation_size": _VALIDATION_SHARE}
+        judges = {"validation": "out-of-bag"} if validation == "oob" else holdout
+    split = Split.from_arrays(X, y, **parts, **judges, task=made.task, test_size=share, random_state=seed)
+    split = scaled_for(named, split, wanted)
+    return Source(name, table, split, made, learner or made.name, split.scaled)
 
 
 def _parse_share(word: str) -> float | None:
