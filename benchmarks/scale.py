@@ -119,7 +119,9 @@ def generated(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]
 def growth(n: str, models: str, limit: str) -> dict:
     rng = np.random.default_rng(0)
     X, y = generated(int(n), rng)
-    pruner = CDVM("ridge", n_models=int(models), inclusion=0.03, memory_limit=limit, random_state=0)
+    pruner = CDVM(
+        "ridge", n_models=int(models), inclusion=0.03, scale=False, memory_limit=limit, random_state=0
+    )
     marks = [time.perf_counter()]
     pruner.fit(X, y, *generated(2000, rng))
     marks.append(time.perf_counter())

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
+from numpy.typing import NDArray
 
 from cdvm.errors import InputError
-from cdvm.learners.base import Learner, Trainer
-from cdvm.parallel import stream
-from cdvm.progress import Progress
+from cdvm.parameters import check, is_whole
 from cdvm.split import Features, Split
-from cdvm.subsets import Stream, Subsets, draw_words
+from cdvm.subsets import Stream, draw_words
+from cdvm.training import RULES, Rows, Scores, SetTrainer, check_parts, rows_of
 
 __all__ = [
     "Comparison",
@@ -27,7 +25,6 @@ __all__ = [
     "score",
 ]
 
-Scores = NDArray[np.float64]
 Part = tuple[Features, NDArray[Any]]
 
 _FOLDS = 5
@@ -43,30 +40,44 @@ def score(split: Split, y: NDArray[Any], answers: NDArray[Any]) -> Scores:
 
 def evaluate_sets(
     split: Split,
-    learner: Learner,
-    sets: Sequence[ArrayLike],
+    learner: Any,
+    sets: Sequence[Any],
     *parts: Part,
     repeats: int = 1,
     seed: int = 0,
     n_jobs: int | None = -1,
     progress: bool | None = None,
 ) -> Scores:
-    """Train on each set of training rows, and score on one or several parts ``(X, y)``.
+    """Train on each set of training rows, and score on one or several parts.
+
+    Parameters
+    ----------
+    split : Split
+        Its features are used as they are.
+    learner : str, scikit-learn estimator or Learner
+    sets : sequence of Selections, or of positions among the training rows
+    *parts : pairs (X, y)
+        Rows to score on and their class codes, such as ``split.judges``.
+    repeats : int
+        Trainings on each set.
+    seed, n_jobs, progress : as elsewhere
 
     Returns
     -------
     ndarray of shape (n_parts, n_sets, repeats)
         Accuracy (R² for regression). A learner without randomness is trained once; its scores repeat.
     """
+    run = SetTrainer(split, learner, repeats, seed, n_jobs, progress)
+    check_parts(split, parts)
     note = partial(_score_parts, split, [y for _, y in parts])
-    found = _train(split, learner, sets, [X for X, _ in parts], note, repeats, seed, n_jobs, progress)
+    found = run.train(rows_of(split, sets), [X for X, _ in parts], note)
     return np.repeat(found.transpose(2, 1, 0), repeats // len(found), axis=2)
 
 
 def judge_sets(
     split: Split,
-    learner: Learner,
-    sets: Sequence[NDArray[np.int64]],
+    learner: Any,
+    sets: Sequence[Any],
     *,
     repeats: int = 1,
     seed: int = 0,
@@ -75,20 +86,32 @@ def judge_sets(
 ) -> Scores:
     """Train on each set of training rows, and score on the judges: one number a set.
 
+    Parameters are those of :func:`evaluate_sets`.
+
     Where training rows are the judges, a set is scored on those outside it. Sets of one size leave out other
     rows, harder or easier ones, and are made comparable: with r_j the mean outcome on row j of the sets
     without it, a set's score is the mean of all r_j plus the mean, over the rows outside the set, of what it
     gains on r_j. Rows that every set holds do not count, and a set of all judges has the score NaN.
     """
-    X, y = split.judges
-    if split.judge_rows is None:
-        scores = evaluate_sets(
-            split, learner, sets, (X, y), repeats=repeats, seed=seed, n_jobs=n_jobs, progress=progress
-        )
-        return np.asarray(scores[0].mean(axis=1))
-    note = partial(_losses, split, y)
-    losses = _train(split, learner, sets, [X], note, repeats, seed, n_jobs, progress).mean(axis=0)
-    outside = np.array([~np.isin(split.judge_rows, rows) for rows in sets])
+    run = SetTrainer(split, learner, repeats, seed, n_jobs, progress)
+    return next(iter(_scored(run, rows_of(split, sets), {"judges": split.judges}).values()))
+
+
+def _scored(run: SetTrainer, sets: list[Rows], parts: dict[str, Part]) -> dict[str, Scores]:
+    """A score of each set on each part, from one training on it; the first part are the judges."""
+    split, labels = run.split, [y for _, y in parts.values()]
+    own = split.judge_rows is not None  # then every row's outcome matters
+    note = partial(_note_losses, split, labels) if own else partial(_score_parts, split, labels)
+    found = run.train(sets, [X for X, _ in parts.values()], note).mean(axis=0)
+    if not own:
+        return dict(zip(parts, found.T, strict=True))
+    judges = len(labels[0])
+    scores = [_outside_scores(split, labels[0], sets, found[:, :judges]), *found[:, judges:].T]
+    return dict(zip(parts, scores, strict=True))
+
+
+def _outside_scores(split: Split, y: NDArray[Any], sets: list[Rows], losses: Scores) -> Scores:
+    outside = np.array([~np.isin(np.asarray(split.judge_rows), rows) for rows in sets]).reshape(losses.shape)
     sizes = np.array([len(rows) for rows in sets])
     found = np.empty(len(sets))
     for size in np.unique(sizes):
@@ -97,63 +120,30 @@ def judge_sets(
     return np.asarray(_as_score(split, y, found))
 
 
-def _cross_validate(
-    split: Split, learner: Learner, *, seed: int, n_jobs: int | None, progress: bool | None
-) -> float:
+def _cross_validate(run: SetTrainer) -> float:
     """Score on training rows of models trained on all rows but a fifth, each row by the model without it."""
+    split = run.split
     X, y = split.judges
     fold = np.empty(split.n_rows, dtype=np.int64)
-    fold[np.random.RandomState(seed).permutation(split.n_rows)] = np.arange(split.n_rows) % _FOLDS
+    fold[np.random.RandomState(run.seed).permutation(split.n_rows)] = np.arange(split.n_rows) % _FOLDS
     sets = [np.flatnonzero(fold != k) for k in range(_FOLDS)]
-    losses = _train(split, learner, sets, [X], partial(_losses, split, y), 1, seed, n_jobs, progress)[0]
+    losses = run.train(sets, [X], partial(_note_losses, split, [y]), once=True)[0]
     own = losses[fold[split.judge_rows], np.arange(len(y))]
     return float(_as_score(split, y, own.mean()))
-
-
-def _train(
-    split: Split,
-    learner: Learner,
-    sets: Sequence[ArrayLike],
-    parts: Sequence[Features],
-    note: Callable[[list[NDArray[Any]]], Scores],
-    repeats: int,
-    seed: int,
-    n_jobs: int | None,
-    progress: bool | None,
-) -> Scores:
-    """What ``note`` makes of the models' answers for each part: shape (runs, n_sets, numbers noted)."""
-    stack = sparse.vstack if sparse.issparse(split.X) else np.concatenate
-    trainer = learner.bind(split, stack(parts))
-    ends = np.cumsum([X.shape[0] for X in parts])[:-1]
-    runs = repeats if learner.stochastic else 1
-    pieces = [
-        Subsets.of(sets[start : start + trainer.chunk], split.n_rows, seed=seed + run, first=start)
-        for run in range(runs)
-        for start in range(0, len(sets), trainer.chunk)
-    ]
-    notes: list[Scores] = [np.empty(0)] * len(pieces)
-    tasks = [(trainer, piece, ends, note) for piece in pieces]
-    with Progress("trainings", len(sets) * runs, enabled=progress) as bar:
-        for k, noted in stream(_train_piece, tasks, n_jobs=n_jobs, prefer=trainer.prefer):
-            notes[k] = noted
-            bar.advance(len(noted))
-    return np.concatenate(notes).reshape(runs, len(sets), -1)
-
-
-def _train_piece(
-    trainer: Trainer, subsets: Subsets, ends: NDArray[Any], note: Callable[[list[NDArray[Any]]], Scores]
-) -> Scores:
-    return note(np.split(trainer.predict(subsets), ends, axis=1))
 
 
 def _score_parts(split: Split, labels: list[NDArray[Any]], answers: list[NDArray[Any]]) -> Scores:
     return np.stack([score(split, y, a) for y, a in zip(labels, answers, strict=True)], axis=1)
 
 
-def _losses(split: Split, y: NDArray[Any], answers: list[NDArray[Any]]) -> Scores:
-    """Of every model on every row: 1 where it is wrong and 0 where right, or the squared error."""
-    wrong = answers[0] != y if split.task == "classification" else (answers[0] - y) ** 2
-    return np.asarray(wrong, dtype=np.float64)
+def _note_losses(split: Split, labels: list[NDArray[Any]], answers: list[NDArray[Any]]) -> Scores:
+    """Of every model: the loss on every row of the first part, and the scores on the others.
+
+    A loss is 1 where the model is wrong and 0 where it is right, or the squared error.
+    """
+    wrong = answers[0] != labels[0] if split.task == "classification" else (answers[0] - labels[0]) ** 2
+    others = zip(labels[1:], answers[1:], strict=True)
+    return np.column_stack([wrong.astype(np.float64), *(score(split, y, a) for y, a in others)])
 
 
 def _mean_outside(losses: Scores, outside: NDArray[np.bool_]) -> Scores:
@@ -174,7 +164,8 @@ def _as_score(split: Split, y: NDArray[Any], loss: Any) -> Any:
 
 def random_sets(n_rows: int, size: int, draws: int, *, seed: int = 0) -> list[NDArray[np.int64]]:
     """``draws`` sets of ``size`` distinct rows, each uniform."""
-    if not 1 <= size <= n_rows:
+    check(RULES, {"n_rows": n_rows, "draws": draws, "seed": seed})
+    if not is_whole(size) or not 1 <= size <= n_rows:
         raise InputError(f"size={size}: use at least 1 row and at most the {n_rows} there are")
     keys = draw_words(seed, Stream.BASELINE, 0, draws, n_rows)
     return [np.sort(np.argsort(row)[:size]) for row in keys]
@@ -186,18 +177,36 @@ class Comparison:
 
     Parts are validation and test rows, or the training rows outside each set (see :func:`judge_sets`); there,
     all rows are scored by cross-validation.
+
+    Attributes
+    ----------
+    kept : float
+        Score of the set.
+    random, random_deviation : float
+        Mean and standard deviation of the scores of random sets.
+    standard_error : float
+        Of that mean, and so of the difference between the set and the usual random set: what drawing more
+        random sets would change. That the rows scored on are a sample themselves is not in it.
+    everything : float
+        Score of all rows.
     """
 
     kept: float
     random: float
     random_deviation: float
     everything: float
+    standard_error: float = 0.0
+
+    @property
+    def above_random(self) -> bool:
+        """Whether the set is above random sets by more than two standard errors."""
+        return self.kept - self.random > 2 * self.standard_error
 
 
 def compare_with_random(
     split: Split,
-    learner: Learner,
-    sets: Sequence[NDArray[np.int64]],
+    learner: Any,
+    sets: Sequence[Any],
     *,
     draws: int = 20,
     repeats: int = 1,
@@ -205,34 +214,42 @@ def compare_with_random(
     n_jobs: int | None = -1,
     progress: bool | None = None,
 ) -> list[dict[str, Comparison]]:
-    """Compare each set with random sets of its size and with all rows.
+    """Compare each set with ``draws`` random sets of its size and with all rows.
 
-    The scores are on the parts there are: ``"validation"`` or else ``"outside"``, and ``"test"``.
+    Other parameters are those of :func:`evaluate_sets`. The scores are on the parts there are:
+    ``"validation"`` or else ``"outside"``, and ``"test"``.
     """
-    options: dict[str, Any] = {"seed": seed, "n_jobs": n_jobs, "progress": progress}
-    trained: list[NDArray[np.int64]] = [np.arange(split.n_rows)]
-    for rows in sets:
+    run = SetTrainer(split, learner, repeats, seed, n_jobs, progress, draws=draws)
+    trained: list[Rows] = []
+    for rows in rows_of(split, sets):
         trained += [rows, *random_sets(split.n_rows, len(rows), draws, seed=seed)]
-    parts: dict[str, Part] = {} if split.judge_rows is not None else {"validation": split.validation}
+    own = split.judge_rows is not None
+    parts = {"outside" if own else "validation": split.judges}
     if split.X_test is not None and split.y_test is not None:
         parts["test"] = (split.X_test, split.y_test)
-    lines: dict[str, Scores] = {}
-    if split.judge_rows is not None:
-        outside = judge_sets(split, learner, trained[1:], repeats=repeats, **options)
-        whole = _cross_validate(split, learner, **options)
-        lines["outside"] = np.append(whole, np.where(np.isnan(outside), whole, outside))
-    if parts:
-        scores = evaluate_sets(split, learner, trained, *parts.values(), repeats=repeats, **options)
-        lines |= zip(parts, scores.mean(axis=2), strict=True)
+    if not own or "test" in parts:
+        trained.append(np.arange(split.n_rows))
+    lines = _scored(run, trained, parts)
+    everything = {part: float(line[-1]) for part, line in lines.items()}
+    if own:
+        everything["outside"] = whole = _cross_validate(run)
+        lines["outside"] = np.where(np.isnan(lines["outside"]), whole, lines["outside"])
+    starts = range(0, (draws + 1) * len(sets), draws + 1)
     return [
         {
-            part: Comparison(
-                kept=float(line[1 + k * (draws + 1)]),
-                random=float((drawn := line[2 + k * (draws + 1) : 1 + (k + 1) * (draws + 1)]).mean()),
-                random_deviation=float(drawn.std(ddof=1)) if draws > 1 else 0.0,
-                everything=float(line[0]),
-            )
+            part: _comparison(line[k], line[k + 1 : k + 1 + draws], everything[part])
             for part, line in lines.items()
         }
-        for k in range(len(sets))
+        for k in starts
     ]
+
+
+def _comparison(kept: float, drawn: Scores, everything: float) -> Comparison:
+    deviation = float(drawn.std(ddof=1)) if len(drawn) > 1 else 0.0
+    return Comparison(
+        kept=float(kept),
+        random=float(drawn.mean()),
+        random_deviation=deviation,
+        everything=everything,
+        standard_error=deviation / len(drawn) ** 0.5,
+    )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from cdvm.errors import InputError
 from cdvm.files import load_arrays, save_arrays
@@ -37,8 +40,10 @@ class Selection:
     alpha, kappa : float or None
         Parameters of the program that was solved; None where another method chose the rows.
     objective, bound, gap : float or None
-        The program's value of this very set, a proven upper bound for any set of this size, and their
-        relative distance: at most ``gap`` of the optimum is missing.
+        The program's value of this very set, a proven upper bound on its value of any set of this size, and
+        their relative distance. ``gap`` bounds what is missing of the program's linear objective for the T
+        that was estimated. It says nothing about accuracy: T is a linear view, and an estimate. A refined set
+        leaves the program behind on purpose; its gap tells how far.
     score : float or None
         The judges' score of a model trained on the set, where it was computed to tune.
     optimism : float or None
@@ -73,10 +78,21 @@ class Selection:
         return len(self.indices)
 
     def __repr__(self) -> str:
-        found = f"Selection({len(self)} of {len(self.candidates)} rows, "
-        if self.gap is None:
-            return found + f"method={self.method!r})"
-        return found + f"alpha={self.alpha:g}, kappa={self.kappa:.4g}, gap={self.gap:.2%})"
+        words = [f"{len(self)} of {len(self.candidates)} rows"]
+        if self.alpha is None or self.kappa is None:
+            words.append(f"method={self.method!r}")
+        else:
+            words.append(f"alpha={self.alpha:g}, kappa={self.kappa:.4g}")
+        if self.refined:
+            words.append(f"refined by {self.trainings} trainings")
+        elif self.gap is not None:
+            words.append(f"gap={self.gap:.2%}")
+        return f"Selection({', '.join(words)})"
+
+    @property
+    def refined(self) -> bool:
+        """Whether :func:`cdvm.refine` went on from the rows first chosen."""
+        return self.trainings is not None
 
     @property
     def mask(self) -> NDArray[np.bool_]:
@@ -97,7 +113,7 @@ class Selection:
 
     def take(self, table: Any) -> Any:
         """The kept rows of an array, DataFrame, sparse matrix or sequence; a DataFrame keeps its index."""
-        length = table.shape[0] if hasattr(table, "shape") else len(table)
+        length = _length(table)
         if length != self.n_rows:
             raise InputError(f"table has {length} rows, but rows were chosen out of {self.n_rows}")
         return take_rows(table, self.indices)
@@ -126,6 +142,20 @@ def take_rows(table: Any, indices: NDArray[np.int64]) -> Any:
     """Rows of an array, DataFrame, sparse matrix or sequence, by position."""
     if hasattr(table, "iloc"):
         return table.iloc[indices]
+    if sparse.issparse(table):  # not every format can be indexed
+        return table.tocsr()[indices].asformat(table.format)
+    if hasattr(table, "to_pylist") and hasattr(table, "take"):  # pyarrow
+        return table.take(indices)
     if hasattr(table, "shape") or hasattr(table, "to_pandas"):
-        return table.take(indices) if hasattr(table, "column_names") else table[indices]
+        return table[indices]
     return [table[i] for i in indices]
+
+
+def _length(table: Any) -> int:
+    shape = getattr(table, "shape", None)
+    with suppress(TypeError):  # of what has no length
+        if shape != () and hasattr(table, "__getitem__") and not isinstance(table, Mapping | str | bytes):
+            return len(table) if shape is None else int(shape[0])
+    raise InputError(
+        f"table is a {type(table).__name__}: pass an array, a DataFrame, a sparse matrix or a list"
+    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -24,6 +25,7 @@ from cdvm.checks import (
     check_classes,
     check_features,
     check_labels,
+    column_names,
     encode_labels,
     some_of,
 )
@@ -270,11 +272,17 @@ def _second(
 ) -> tuple[Features, NDArray[Any]]:
     """Validation or test rows, in the training rows' columns and codes."""
     name = f"X_{part}"
-    if columns is not None and hasattr(X, "columns"):
-        missing = [c for c in columns if c not in set(X.columns)]
+    own = column_names(X)
+    if columns is not None and own is not None and own != columns:
+        missing = [c for c in columns if c not in set(own)]
         if missing:
             raise InputError(f"{name} lacks columns of X: {some_of(missing)}")
-        X = X[columns]
+        twice = [c for c, often in Counter(columns + own).items() if often > 2]
+        if twice:
+            raise InputError(
+                f"{some_of(twice)} name several columns: give each its own name, or sort {name} as X"
+            )
+        X = X.select(columns) if hasattr(X, "column_names") else X[columns]
     features, _, _ = check_features(X, name)
     if features.shape[1] != train.shape[1]:
         raise InputError(
