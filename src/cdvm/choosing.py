@@ -14,6 +14,7 @@ from cdvm.evaluate import judge_sets
 from cdvm.learners import Learner
 from cdvm.parallel import stream
 from cdvm.program import Program, resolve_budget
+from cdvm.progress import Progress
 from cdvm.refinement import refine
 from cdvm.rounding import keep_classes, loss_of, swap_search, top_rows
 from cdvm.selection import Selection
@@ -95,9 +96,13 @@ class Chooser:
             n_jobs=self.n_jobs,
             progress=self.progress,
         )
-        programs = [self.program.replace(budget=s, alpha=a, kappa=k) for s, a, k in solutions]
-        tasks = list(zip(programs, solutions.values(), strict=True))
-        rounded = dict(stream(self._round, tasks, n_jobs=self.n_jobs, prefer="threads"))
+        rounded: dict[int, _Solved] = {}
+        with Progress("rounded programs", len(solutions), enabled=self.progress) as bar:
+            programs = [self.program.replace(budget=s, alpha=a, kappa=k) for s, a, k in solutions]
+            tasks = list(zip(programs, solutions.values(), strict=True))
+            for number, found in stream(self._round, tasks, n_jobs=self.n_jobs, prefer="threads"):
+                rounded[number] = found
+                bar.advance()
         solved: dict[Any, list[_Solved]] = {}
         for number, (budget, *_) in enumerate(solutions):
             solved.setdefault(budget, []).append(rounded[number])

@@ -181,8 +181,9 @@ def record_outcomes(
         every = len(split.judge_rows) == split.n_rows
         declaration["judge_rows"] = "all" if every else split.judge_rows.tolist()
     kept = Store(store, declaration) if store is not None else None
-    chunks = list(kept.read()) if kept else []
-    trainer = learner.bind(split, X)
+    with Progress("preparing models", enabled=progress):
+        chunks = list(kept.read()) if kept else []
+        trainer = learner.bind(split, X)
     todo = missing_ranges(models.start, models.stop, [(c.first, c.stop) for c in chunks], trainer.chunk)
     if kept and todo:
         kept.want(models.start, models.stop)

@@ -34,6 +34,7 @@ from cdvm.parameters import (
     whole,
 )
 from cdvm.program import Program
+from cdvm.progress import Progress
 from cdvm.refinement import check_options
 from cdvm.scaling import SCALE, Scale, scaled_for
 from cdvm.selection import Selection, take_rows
@@ -234,16 +235,17 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         check(_RULES, {"validation": wanted})
         default = None if X_val is not None else "out-of-bag"
         seed = seed_of(self.random_state)
-        split = Split.from_arrays(
-            X,
-            y,
-            X_val,
-            y_val,
-            task=learner.task,
-            validation=default if wanted == "auto" else wanted,  # type: ignore[arg-type]  # checked
-            validation_size=self.validation_size,
-            random_state=np.random.RandomState(seed),
-        )
+        with Progress("checking rows", enabled=self.progress):
+            split = Split.from_arrays(
+                X,
+                y,
+                X_val,
+                y_val,
+                task=learner.task,
+                validation=default if wanted == "auto" else wanted,  # type: ignore[arg-type]  # checked
+                validation_size=self.validation_size,
+                random_state=np.random.RandomState(seed),
+            )
         return self._fit_split(split, learner, seed, column_names(X))
 
     def fit_split(self, split: Split) -> CDVM:
@@ -319,7 +321,8 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
     def _attribute(self, split: Split, outcomes: Outcomes | None, plan: MemoryPlan) -> Attribution:
         models = None
         if outcomes is not None:
-            models = Attribution.from_outcomes(outcomes, compact=plan.compact)
+            with Progress("building T", enabled=self.progress):
+                models = Attribution.from_outcomes(outcomes, compact=plan.compact)
             if self.attribution == "models":
                 return models
         similar = similarity_attribution(split, n_jobs=plan.n_jobs, progress=self.progress)
@@ -401,9 +404,10 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         if base is None:
             n, m = self.attribution_.shape
             small = n * m <= DENSE_ENTRIES and self._plan.dense
-            attribution = MatrixAttribution(self.attribution_.dense()) if small else self.attribution_
-            base = self._base = Program(attribution, budget=1, kappa=0.0)
-            _ = base.gains  # computed once here, handed on by replace()
+            with Progress("building the program", enabled=self.progress):
+                attribution = MatrixAttribution(self.attribution_.dense()) if small else self.attribution_
+                base = self._base = Program(attribution, budget=1, kappa=0.0)
+                _ = base.gains  # computed once here, handed on by replace()
         return base
 
     def _select_all(self, budgets: list[Any]) -> list[Selection]:

@@ -10,6 +10,7 @@ from typing import Any
 from cdvm.cli.tables import Table, read_table
 from cdvm.errors import InputError
 from cdvm.learners import Learner, make_learner
+from cdvm.progress import Progress
 from cdvm.scaling import Scale, scaled_for
 from cdvm.split import Split
 
@@ -90,7 +91,8 @@ def load_source(
         "test": read_table(Path(test)) if test and share is None else None,
     }
     if path is not None:
-        table, name = read_table(path), str(path)
+        with Progress(f"reading {path.name}"):
+            table, name = read_table(path), str(path)
         named: str | Learner = learner or "logistic"
         wanted: Scale = "auto" if scale is None else scale
     else:
@@ -122,8 +124,9 @@ def load_source(
     if "X_val" not in parts:
         holdout = {"validation": "holdout", "validation_size": _VALIDATION_SHARE}
         judges = {"validation": "out-of-bag"} if validation == "oob" else holdout
-    split = Split.from_arrays(X, y, **parts, **judges, task=made.task, test_size=share, random_state=seed)
-    split = scaled_for(named, split, wanted)
+    with Progress("checking rows"):
+        split = Split.from_arrays(X, y, **parts, **judges, task=made.task, test_size=share, random_state=seed)
+        split = scaled_for(named, split, wanted)
     return Source(name, table, split, made, learner or made.name, split.scaled)
 
 

@@ -26,8 +26,6 @@ References
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,6 +34,7 @@ from numpy.typing import NDArray
 
 from cdvm.errors import InputError
 from cdvm.program import Program
+from cdvm.progress import Progress, tell
 from cdvm.solvers.base import Solution, finish
 from cdvm.solvers.projection import project
 from cdvm.solvers.units import in_units
@@ -58,7 +57,7 @@ def solve_first_order(
     warm: Solution | None = None,
     max_iterations: int = 100_000,
     time_limit: float | None = None,
-    progress: bool = False,
+    progress: bool | None = False,
 ) -> Solution:
     """The relaxed program to a certified relative gap; nothing of T's size is stored.
 
@@ -72,8 +71,9 @@ def solve_first_order(
     max_iterations : int
     time_limit : float, optional
         Seconds. When a limit ends the run, the status is ``"limit"`` and the gap is what was reached.
-    progress : bool
-        Show a line with the gap.
+    progress : bool, optional
+        Show a line with the gap; None does on a terminal. Where other work shows its progress, the gap stands
+        there in any case.
 
     Examples
     --------
@@ -90,10 +90,10 @@ def solve_first_order(
     run.start(warm)
     iterations, built = 0, started
     if run.gap > tolerance:
-        run.scale(deadline)
-        built = time.perf_counter()
-        with _reporter(progress) as report:
-            iterations = run.iterate(tolerance, max_iterations, deadline, report)
+        with Progress("first order", enabled=progress):
+            run.scale(deadline)
+            built = time.perf_counter()
+            iterations = run.iterate(tolerance, max_iterations, deadline)
     solution = finish(
         program,
         run.best_weights,
@@ -209,9 +209,7 @@ class _Run:
         reach = np.sqrt(self.size * (1 - self.size / self.n)) or 1.0
         self.balance = 0.5 * self.ceiling * float(np.sqrt((1 / self.steps).sum())) / reach
 
-    def iterate(
-        self, tolerance: float, limit: int, deadline: float, report: Callable[[int, float], None]
-    ) -> int:
+    def iterate(self, tolerance: float, limit: int, deadline: float) -> int:
         """Run until the gap is met or a limit is reached; the number of iterations."""
         anchor, since, length, first, last = self.point, 0, 0.0, np.inf, np.inf
         shift: float | None = None
@@ -223,7 +221,7 @@ class _Run:
             if iteration % _CHECK == 0 or iteration == limit or time.perf_counter() > deadline:
                 self.offer(new.w, new.v)
                 self.offer_bound(new.lam, new.t_lam)
-                report(iteration, self.gap)
+                tell(f"iteration {iteration}, gap {self.gap:.2%}")
                 if self.gap <= 0.999 * tolerance or time.perf_counter() > deadline:
                     return iteration
                 length = self._length(new, self.point)
@@ -261,17 +259,6 @@ class _Run:
         judges = float(np.sqrt(((new.lam - anchor.lam) ** 2 / self.steps).sum()))
         if rows > 1e-10 and judges > 1e-10:
             self.balance = float(np.sqrt(self.balance * judges / rows))
-
-
-@contextmanager
-def _reporter(progress: bool) -> Iterator[Callable[[int, float], None]]:
-    if not progress:
-        yield lambda iteration, gap: None
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status("first order: scaling") as status:
-        yield lambda iteration, gap: status.update(f"first order: iteration {iteration}, gap {gap:.2%}")
 
 
 def _check(

@@ -28,6 +28,7 @@ from scipy import sparse
 from cdvm.attribution import MatrixAttribution
 from cdvm.errors import InputError
 from cdvm.program import Program
+from cdvm.progress import tell
 from cdvm.solvers.base import Solution, finish
 from cdvm.solvers.newton import NewtonSystem, Rough, newton_system
 from cdvm.solvers.units import in_units
@@ -89,6 +90,7 @@ def solve_interior_point(
     sound = True
     while search.gap > tolerance and search.iterations < max_iterations and sound:
         sound = search.advance()
+        tell(f"iteration {search.iterations}, gap {search.gap:.2g}")
     solution = finish(
         program,
         search.weights,

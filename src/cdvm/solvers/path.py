@@ -73,16 +73,16 @@ def solve_path(
     """
     keys = _keys(program, budgets, alphas, kappas)
     method = resolve_method(program, method)
-    shared = densify(program) if method == "interior_point" else program
-    shared.gains  # noqa: B018  computed once, then handed on by replace
-    programs = [shared.replace(budget=s, alpha=a, kappa=k) for s, a, k in keys]
-    chains = _chains(keys, programs) if method in _CHAINED else [[i] for i in range(len(keys))]
 
     def run(chain: list[int]) -> list[Solution]:
         return _run([programs[i] for i in chain], method, options)
 
     solutions: dict[int, Solution] = {}
     with Progress("programs", len(keys), enabled=progress) as bar:
+        shared = densify(program) if method == "interior_point" else program
+        shared.gains  # noqa: B018  computed once, then handed on by replace
+        programs = [shared.replace(budget=s, alpha=a, kappa=k) for s, a, k in keys]
+        chains = _chains(keys, programs) if method in _CHAINED else [[i] for i in range(len(keys))]
         for k, found in stream(run, [(chain,) for chain in chains], n_jobs=n_jobs, prefer="threads"):
             solutions.update(zip(chains[k], found, strict=True))
             bar.advance(len(found))
