@@ -9,6 +9,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from cdvm import (
     InputError,
+    Selection,
     SklearnLearner,
     Split,
     compare_with_random,
@@ -16,6 +17,7 @@ from cdvm import (
     judge_sets,
     random_sets,
 )
+from cdvm.evaluate import Comparison
 
 
 def test_scores_are_those_of_models_fitted_by_hand(wine):
@@ -116,3 +118,144 @@ def test_regression_is_scored_by_r2(rng):
     own = split.out_of_bag(np.arange(20, 48))
     score = judge_sets(own, SklearnLearner(LinearRegression()), [np.arange(20)], n_jobs=1)
     assert score.item() == pytest.approx(r2_score(split.y[20:], model.predict(split.X[20:])))
+
+
+@pytest.mark.parametrize("learner", ["naive_bayes", "GaussianNB", GaussianNB()])
+def test_learners_by_name_or_as_estimators(wine, learner):
+    sets = [np.arange(0, 142, 5)]
+    made = SklearnLearner(GaussianNB())
+    for split in (wine, wine.out_of_bag()):
+        assert judge_sets(split, learner, sets, n_jobs=1) == judge_sets(split, made, sets, n_jobs=1)
+    assert evaluate_sets(wine, learner, sets, wine.judges, n_jobs=1) == evaluate_sets(
+        wine, made, sets, wine.judges, n_jobs=1
+    )
+    assert compare_with_random(wine, learner, sets, draws=2, n_jobs=1) == compare_with_random(
+        wine, made, sets, draws=2, n_jobs=1
+    )
+
+
+def test_a_selection_is_a_set(wine):
+    rows = np.arange(0, 142, 5)
+    selection = Selection.of_rows(wine, rows, method="rows", seconds=0.0)
+    assert judge_sets(wine, "ridge", [selection], n_jobs=1) == judge_sets(wine, "ridge", [rows], n_jobs=1)
+
+
+class Counting(SklearnLearner):
+    """Notes every set it trains on."""
+
+    def __init__(self):
+        super().__init__(GaussianNB())
+        self.trained = []
+
+    def bind(self, split, X):
+        trainer = super().bind(split, X)
+        predict = trainer.predict
+
+        def counted(subsets):
+            self.trained += [subsets.rows(k).tobytes() for k in range(len(subsets))]
+            return predict(subsets)
+
+        trainer.predict = counted
+        return trainer
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_no_set_is_trained_twice(wine, own):
+    base = replace(wine, X_test=wine.X_val, y_test=wine.y_val)
+    learner, split = Counting(), base.out_of_bag() if own else base
+    compare_with_random(split, learner, [np.arange(0, 142, 5), np.arange(0, 142, 3)], draws=3, n_jobs=1)
+    folds = 5 if own else 0
+    assert len(learner.trained) == len(set(learner.trained)) == 2 * (1 + 3) + 1 + folds
+
+
+def test_one_training_gives_the_scores_on_all_parts(wine):
+    split, learner = replace(wine, X_test=wine.X_val, y_test=wine.y_val).out_of_bag(), "naive_bayes"
+    rows = np.arange(0, 142, 5)
+    line = compare_with_random(split, learner, [rows], draws=4, seed=3, n_jobs=1)[0]
+    drawn = random_sets(142, len(rows), 4, seed=3)
+    tested = evaluate_sets(wine, learner, [rows, *drawn, np.arange(142)], wine.judges, n_jobs=1)[0, :, 0]
+    test = line["test"]
+    assert (test.kept, test.everything) == (pytest.approx(tested[0]), pytest.approx(tested[-1]))
+    assert test.random == pytest.approx(tested[1:-1].mean())
+    assert test.standard_error == pytest.approx(tested[1:-1].std(ddof=1) / 2)
+    outside = judge_sets(split, learner, [rows, *drawn], n_jobs=1)
+    assert line["outside"].kept == pytest.approx(outside[0])
+    assert line["outside"].random == pytest.approx(outside[1:].mean())
+
+
+def test_above_random_is_more_than_two_standard_errors():
+    def found(kept):
+        return Comparison(kept, random=0.8, random_deviation=0.04, everything=0.9, standard_error=0.01)
+
+    assert found(0.83).above_random
+    assert not found(0.81).above_random
+    assert not found(0.7).above_random
+
+
+ROWS = [np.arange(20)]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"learner": "logistik"}, "did you mean 'logistic'"),
+        ({"sets": 5}, "sets: pass a list of sets"),
+        ({"sets": [[0.5]]}, "set 0: pass a Selection, or positions"),
+        ({"sets": [[[1, 2]]]}, "set 0: pass a Selection"),
+        ({"sets": [[1], np.ones(142, dtype=bool)]}, "set 1: pass a Selection"),
+        ({"sets": [[142]]}, r"set 0 names a row outside 0\.\.141"),
+        ({"sets": [[-1]]}, "set 0 names a row"),
+        ({"repeats": 0}, "repeats=0: use a whole number of at least 1"),
+        ({"repeats": True}, "repeats=True"),
+        ({"seed": -1}, "seed=-1"),
+        ({"seed": "a"}, "seed='a'"),
+        ({"n_jobs": "a"}, "n_jobs='a': use a number of parallel tasks"),
+        ({"n_jobs": 0}, "n_jobs=0"),
+        ({"progress": "x"}, "progress='x'"),
+    ],
+)
+def test_arguments_are_checked(wine, change, message):
+    given = {"learner": "ridge", "sets": ROWS, **change}
+    learner, sets = given.pop("learner"), given.pop("sets")
+    for split in (wine, wine.out_of_bag()):
+        with pytest.raises(InputError, match=message):
+            judge_sets(split, learner, sets, **given)
+        with pytest.raises(InputError, match=message):
+            compare_with_random(split, learner, sets, **given)
+    with pytest.raises(InputError, match=message):
+        evaluate_sets(wine, learner, sets, wine.judges, **given)
+
+
+def test_parts_are_checked(wine):
+    X, y = wine.judges
+    for parts, message in [
+        ((), "name the rows to score on"),
+        ((X, y), "part 0: pass a pair"),
+        (((X, y), (X[:, :3], y)), "part 1: X of shape"),
+        (((X, y[:3]),), "part 0: X of shape"),
+        (((X, y.astype(str)),), "not the class codes"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            evaluate_sets(wine, "ridge", ROWS, *parts)
+
+
+def test_no_sets_no_scores(wine):
+    for split in (wine, wine.out_of_bag()):
+        assert judge_sets(split, "ridge", []).shape == (0,)
+        assert compare_with_random(split, "ridge", [], n_jobs=1) == []
+    assert evaluate_sets(wine, "ridge", [], wine.judges, repeats=3).shape == (1, 0, 3)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ((50, 0, 1), "size=0"),
+        ((50, 2.5, 1), "size=2.5"),
+        ((50, 5, 0), "draws=0"),
+        ((50, 5, "a"), "draws='a'"),
+        (("a", 5, 1), "n_rows='a'"),
+    ],
+)
+def test_random_sets_refuse(given, message):
+    with pytest.raises(InputError, match=message):
+        random_sets(*given)

@@ -2,6 +2,8 @@ import inspect
 
 import numpy as np
 import pandas as pd
+import polars
+import pyarrow
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -59,6 +61,64 @@ def test_selection_says_what_was_chosen_and_how(table, pruner):
     assert keep.objective <= solve(program).objective + 1e-9 <= keep.bound + 2e-6
     assert keep.gap == pytest.approx((keep.bound - keep.objective) / keep.bound, abs=1e-9)
     assert "30 of" in repr(keep)
+
+
+def test_a_refined_selection_says_so_and_shows_no_gap(pruner):
+    plain = pruner.select(8)
+    assert not plain.refined
+    assert f"gap={plain.gap:.2%}" in repr(plain)
+    refined = clone(pruner).set_params(refine=100).fit_outcomes(pruner.split_, pruner.outcomes_).select(8)
+    assert refined.refined
+    assert refined.gap is not None
+    assert "gap" not in repr(refined)
+    assert f"refined by {refined.trainings} trainings" in repr(refined)
+    other = Selection.of_rows(pruner.split_, np.arange(5), method="banzhaf", seconds=0.0)
+    assert repr(other) == "Selection(5 of 178 rows, method='banzhaf')"
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "bsr", "dia", "lil", "dok"])
+@pytest.mark.parametrize("make", [sparse.csr_array, sparse.csr_matrix])
+def test_the_kept_rows_of_any_sparse_format(pruner, table, kind, make):
+    keep, X = pruner.select(20), table[0].to_numpy()
+    kept = keep.take(make(X).asformat(kind))
+    assert kept.format == kind
+    assert sparse.isspmatrix(kept) == (make is sparse.csr_matrix)
+    assert (kept.toarray() == X[keep.indices]).all()
+
+
+def test_the_kept_rows_of_other_frames_and_columns(pruner, table):
+    keep, (X, y) = pruner.select(20), table
+    values, names = X.to_numpy()[keep.indices], y.to_numpy()[keep.indices].tolist()
+    arrow = pyarrow.Table.from_pandas(X, preserve_index=False)
+    for frame in (arrow, polars.from_pandas(X.reset_index(drop=True)), arrow.to_batches()[0]):
+        kept = keep.take(frame)
+        assert type(kept) is type(frame)
+        assert (kept.to_pandas().to_numpy() == values).all()
+    for column in (
+        pyarrow.array(y),
+        pyarrow.chunked_array([y]),
+        polars.Series(y.tolist()),
+        list(y),
+        tuple(y),
+    ):
+        assert list(map(str, keep.take(column))) == names
+    assert keep.take(y.astype("category").array).tolist() == names
+
+
+@pytest.mark.parametrize(
+    "table", [None, 5, "x" * 178, {"a": [1] * 178}, set(range(178)), iter([]), np.float64(1.0)]
+)
+def test_what_has_no_rows_is_refused(pruner, table):
+    with pytest.raises(InputError, match=f"table is a {type(table).__name__}: pass an array"):
+        pruner.select(5).take(table)
+
+
+def test_resampling_takes_other_kinds_of_labels(table):
+    X, y = table
+    pruner = CDVM("ridge", n_models=20, n_jobs=1, random_state=0, budget=20)
+    X_kept, y_kept = pruner.fit_resample(pyarrow.Table.from_pandas(X, preserve_index=False), pyarrow.array(y))
+    assert (X_kept.num_rows, len(y_kept)) == (20, 20)
+    assert pruner.feature_names_in_.tolist() == list(X.columns)
 
 
 def test_swaps_never_lower_the_objective(table, pruner):

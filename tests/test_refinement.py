@@ -195,7 +195,7 @@ def test_cdvm_refines_its_own_rows(noisy):
     pruner.set_params(refine=300)
     better = pruner.select(20)
     assert clone(pruner).get_params()["refine"] == 300
-    by_hand = refine(plain, split, RidgeLearner(), trainings=300, seed=pruner.seed_, n_jobs=1)
+    by_hand = refine(plain, pruner.split_, RidgeLearner(), trainings=300, seed=pruner.seed_, n_jobs=1)
     assert (better.indices == by_hand.indices).all()
     assert not np.array_equal(better.indices, plain.indices)
     program = Program(pruner.attribution_, 20, plain.alpha, plain.kappa)

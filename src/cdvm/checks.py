@@ -135,7 +135,7 @@ def _check_finite(
     largest = max(float(values.max()), -float(values.min())) if values.size else 0.0  # NaN where one is
     if largest <= LARGEST:
         return features.astype(np.float64) if largest > _SINGLE and values.dtype == np.float32 else features
-    wrong = ~(np.abs(values) <= LARGEST)
+    wrong = ~(np.abs(values) <= min(LARGEST, float(np.finfo(values.dtype).max)))
     if sparse.issparse(features):
         entry = int(np.flatnonzero(wrong)[0])
         row = int(np.searchsorted(features.indptr, entry, side="right") - 1)

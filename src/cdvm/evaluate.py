@@ -220,8 +220,11 @@ def compare_with_random(
     ``"validation"`` or else ``"outside"``, and ``"test"``.
     """
     run = SetTrainer(split, learner, repeats, seed, n_jobs, progress, draws=draws)
+    compared = rows_of(split, sets)
+    if not compared:
+        return []
     trained: list[Rows] = []
-    for rows in rows_of(split, sets):
+    for rows in compared:
         trained += [rows, *random_sets(split.n_rows, len(rows), draws, seed=seed)]
     own = split.judge_rows is not None
     parts = {"outside" if own else "validation": split.judges}
@@ -234,7 +237,7 @@ def compare_with_random(
     if own:
         everything["outside"] = whole = _cross_validate(run)
         lines["outside"] = np.where(np.isnan(lines["outside"]), whole, lines["outside"])
-    starts = range(0, (draws + 1) * len(sets), draws + 1)
+    starts = range(0, (draws + 1) * len(compared), draws + 1)
     return [
         {
             part: _comparison(line[k], line[k + 1 : k + 1 + draws], everything[part])
