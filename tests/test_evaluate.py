@@ -209,7 +209,7 @@ ROWS = [np.arange(20)]
         ({"repeats": True}, "repeats=True"),
         ({"seed": -1}, "seed=-1"),
         ({"seed": "a"}, "seed='a'"),
-        ({"n_jobs": "a"}, "n_jobs='a': use a number of parallel tasks"),
+        ({"n_jobs": "a"}, "n_jobs='a': use a number of workers"),
         ({"n_jobs": 0}, "n_jobs=0"),
         ({"progress": "x"}, "progress='x'"),
     ],

@@ -304,7 +304,7 @@ def test_selection_is_saved_and_read_back(pruner, tmp_path):
         ({"solver": "simplex"}, "solver='simplex': use 'auto', "),
         ({"scale": "yes"}, "scale='yes': use 'auto', True or False"),
         ({"scale": 1}, "scale=1: use"),
-        ({"n_jobs": "a"}, "n_jobs='a': use a number of parallel tasks, or -1 for all cores"),
+        ({"n_jobs": "a"}, "n_jobs='a': use a number of workers such as 2, or -1 for every core"),
         ({"n_jobs": 0}, "n_jobs=0: use"),
         ({"n_jobs": 1.5}, "n_jobs=1.5: use"),
         ({"progress": "x"}, "progress='x': use None, True or False"),

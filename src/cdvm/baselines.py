@@ -7,14 +7,17 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from cdvm.errors import InputError, unknown_name
-from cdvm.learners import Learner
+from cdvm.parameters import N_JOBS, PROGRESS, SEED, check, one_of
 from cdvm.program import resolve_budget
 from cdvm.selection import Selection
 from cdvm.selectors import select_rows, selector_names, selector_options
 from cdvm.split import Split
-from cdvm.valuation import valuation_names, valuation_options, value_rows
+from cdvm.valuation import valuation_names, value_rows
 
 __all__ = ["baseline_names", "select_with"]
+
+_ANYWHERE = {"n_jobs": N_JOBS, "progress": PROGRESS}  # a method without use for them may be given these
+_RULES = {"remove": one_of("low", "high"), "seed": SEED, "per_class": one_of(None, True, False), **_ANYWHERE}
 
 
 def baseline_names() -> list[str]:
@@ -24,7 +27,7 @@ def baseline_names() -> list[str]:
 
 def select_with(
     split: Split,
-    learner: Learner,
+    learner: Any,
     method: str,
     budgets: Sequence[float],
     *,
@@ -37,7 +40,7 @@ def select_with(
     Parameters
     ----------
     split : Split
-    learner : Learner
+    learner : str, scikit-learn estimator or Learner
     method : str
         One of :func:`baseline_names`.
     budgets : sequence of int or float
@@ -45,31 +48,31 @@ def select_with(
         Whether rows of low or of high value go first; selectors have no values and take ``"low"`` only.
     seed : int
     **options
-        Passed on to the method where it knows them, e.g. ``n_models``, ``n_jobs``, ``progress``.
+        Those of the method, e.g. ``n_models``; ``n_jobs`` and ``progress`` may be given to any.
 
     Examples
     --------
-    >>> from cdvm.learners import make_learner
     >>> split = Split.from_arrays([[0.0], [1.0]] * 10, ["no", "yes"] * 10, random_state=0)
-    >>> [len(s) for s in select_with(split, make_learner("ridge"), "banzhaf", [2, 4], n_models=50)]
+    >>> [len(s) for s in select_with(split, "ridge", "banzhaf", [2, 4], n_models=50)]
     [2, 4]
     """
-    if remove not in ("low", "high"):
-        raise InputError(f"remove={remove!r}: use 'low' or 'high'")
+    check(_RULES, {"remove": remove, "seed": seed, **options})
+    budgets = list(budgets)
     for budget in budgets:
         resolve_budget(budget, split.n_rows)
     started = time.perf_counter()
     if method in valuation_names():
-        known = {name: value for name, value in options.items() if name in valuation_options(method)}
-        values = value_rows(split, learner, method, seed=seed, **known)
+        values = value_rows(split, learner, method, seed=seed, **options)
         kept = [values.top(budget, remove=remove) for budget in budgets]
     elif method in selector_names():
         if remove == "high":
             raise InputError(f"remove='high' needs values, and {method} has none: use a valuation method")
-        options |= {"learner": learner, "random_state": seed}
-        known = {name: value for name, value in options.items() if name in selector_options(method)}
-        kept = [select_rows(split, method, budget, **known) for budget in budgets]
+        own = {"learner": learner, "random_state": seed}
+        known = selector_options(method)
+        given = {name: value for name, value in options.items() if name in known or name not in _ANYWHERE}
+        given |= {name: value for name, value in own.items() if name in known}
+        kept = [select_rows(split, method, budget, **given) for budget in budgets]
     else:
         raise unknown_name("method", method, ["cdvm", *baseline_names()])
-    seconds = (time.perf_counter() - started) / len(budgets)
+    seconds = (time.perf_counter() - started) / max(len(budgets), 1)
     return [Selection.of_rows(split, rows, method=method, seconds=seconds) for rows in kept]

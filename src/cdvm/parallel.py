@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from functools import partial
-from numbers import Integral
 from typing import Any, Literal, TypeVar
 
 from joblib import Parallel, cpu_count, delayed, effective_n_jobs
@@ -13,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from cdvm.cluster import active_client, stream_over
 from cdvm.errors import InputError
+from cdvm.parameters import N_JOBS, check
 
 __all__ = ["Prefer", "check_jobs", "stream"]
 
@@ -29,9 +29,8 @@ def check_jobs(n_jobs: Any) -> int | None:
     Traceback (most recent call last):
     cdvm.errors.InputError: n_jobs='all': use a number of workers such as 2, or -1 for every core
     """
-    if n_jobs is None or (isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool) and n_jobs != 0):
-        return None if n_jobs is None else int(n_jobs)
-    raise InputError(f"n_jobs={n_jobs!r}: use a number of workers such as 2, or -1 for every core")
+    check({"n_jobs": N_JOBS}, {"n_jobs": n_jobs})
+    return None if n_jobs is None else int(n_jobs)
 
 
 def stream(

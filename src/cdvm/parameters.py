@@ -15,14 +15,16 @@ from cdvm.errors import InputError
 
 __all__ = [
     "N_JOBS",
+    "OUTCOME",
+    "PLACE",
     "PROGRESS",
     "RANDOM_STATE",
     "SEED",
     "Rule",
     "check",
+    "is_whole",
     "number",
     "one_of",
-    "place",
     "refuse_unused",
     "whole",
 ]
@@ -66,11 +68,6 @@ def number(fits: Callable[[float], bool], words: str) -> Rule:
     return Rule(test, words)
 
 
-def place() -> Rule:
-    """Where something is kept."""
-    return Rule(lambda value: isinstance(value, str | os.PathLike), "a path or an address")
-
-
 def is_whole(value: Any) -> bool:
     """Whether a value is a whole number; True is none."""
     return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
@@ -78,9 +75,13 @@ def is_whole(value: Any) -> bool:
 
 N_JOBS = Rule(
     lambda value: value is None or (is_whole(value) and value != 0),
-    "a number of parallel tasks, or -1 for all cores",
+    "a number of workers such as 2, or -1 for every core",
 )
 PROGRESS = one_of(None, True, False)
+PLACE = one_of(None) | Rule(lambda value: isinstance(value, str | os.PathLike), "a path or an address")
+OUTCOME = Rule(
+    lambda value: value is None or isinstance(value, str) or callable(value), "None, a name or a function"
+)
 SEED = whole(0, 2**32 - 1)
 RANDOM_STATE = Rule(
     lambda value: value is None or isinstance(value, np.random.RandomState) or SEED.fits(value),
@@ -93,7 +94,7 @@ def check(rules: Mapping[str, Rule], given: Mapping[str, Any]) -> None:
 
     >>> check({"n_jobs": N_JOBS}, {"n_jobs": "a"})
     Traceback (most recent call last):
-    cdvm.errors.InputError: n_jobs='a': use a number of parallel tasks, or -1 for all cores
+    cdvm.errors.InputError: n_jobs='a': use a number of workers such as 2, or -1 for every core
     """
     for name, value in given.items():
         if name in rules and not rules[name].fits(value):

@@ -23,13 +23,14 @@ from cdvm.memory_plan import MemoryPlan, plan_memory
 from cdvm.outcomes import Outcome, Outcomes, record_outcomes
 from cdvm.parameters import (
     N_JOBS,
+    OUTCOME,
+    PLACE,
     PROGRESS,
     RANDOM_STATE,
     Rule,
     check,
     number,
     one_of,
-    place,
     refuse_unused,
     whole,
 )
@@ -57,9 +58,7 @@ _RULES = {
     "kappa": number(lambda kappa: kappa >= 0, "a finite number of at least 0") | one_of("auto"),
     "tune": one_of(None, "grid"),
     "design": one_of(*get_args(DesignKind)),
-    "outcome": Rule(
-        lambda given: given is None or isinstance(given, str) or callable(given), "a name or a function"
-    ),
+    "outcome": OUTCOME,
     "solver": one_of(*get_args(Method)),
     "rounding": one_of("swap", "top"),
     "validation": one_of("auto", "out-of-bag", "holdout"),
@@ -69,7 +68,7 @@ _RULES = {
     "validation_size": number(lambda share: 0 < share < 1, "a share between 0 and 1, e.g. 0.2"),
     "attribution": one_of("models", "similarity", "mixture"),
     "scale": SCALE,
-    "store": one_of(None) | place(),
+    "store": PLACE,
     "n_jobs": N_JOBS,
     "random_state": RANDOM_STATE,
     "progress": PROGRESS,

@@ -6,9 +6,22 @@ import inspect
 import time
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+from typing import Any, get_args
 
 from cdvm.errors import InputError, unknown_name
+from cdvm.parameters import (
+    N_JOBS,
+    OUTCOME,
+    PLACE,
+    PROGRESS,
+    SEED,
+    Rule,
+    check,
+    number,
+    one_of,
+    whole,
+)
+from cdvm.subsets import DesignKind
 from cdvm.valuation.banzhaf import banzhaf_from_outcomes
 from cdvm.valuation.base import Game, LearnerLike, Rows, Utility, Values, utilities
 from cdvm.valuation.noise import NoiseReport, detection_report, flip_labels, flip_split, suspects
@@ -49,6 +62,26 @@ _MODULES = {
     "influence": "influence",
 }
 _NEED_VALIDATION = {"leave_one_out", "shapley", "beta_shapley", "knn_shapley", "influence"}
+_POSITIVE = number(lambda value: value > 0, "a positive number")
+_RULES = {
+    "n_models": one_of(None) | whole(1),
+    "inclusion": number(lambda p: 0 < p <= 1, "a probability between 0 and 1, e.g. 0.5"),
+    "design": one_of(*get_args(DesignKind)),
+    "exact": one_of(None, True, False),
+    "outcome": OUTCOME,
+    "stop": one_of(None)
+    | Rule(lambda rule: isinstance(rule, StoppingRule), "a rule such as cdvm.valuation.StandardError(0.01)"),
+    "store": PLACE,
+    "tolerance": number(lambda value: value >= 0, "a number of at least 0, e.g. 0.01"),
+    "damping": number(lambda value: value >= 0, "a number of at least 0, e.g. 0.01"),
+    "max_iterations": whole(1, example=500),
+    "alpha": _POSITIVE,
+    "beta": _POSITIVE,
+    "k": whole(1, example=5),
+    "seed": SEED,
+    "n_jobs": N_JOBS,
+    "progress": PROGRESS,
+}
 _ANYWHERE = {"seed", "n_jobs", "progress"}  # options that a method without use for them may be given
 
 
@@ -100,6 +133,7 @@ def value_rows(split: Rows, learner: LearnerLike, method: str, **options: Any) -
     unknown = [name for name in options if name not in known and name not in _ANYWHERE]
     if unknown:
         raise InputError(f"{method} has no option {unknown[0]!r}: it has {', '.join(known)}")
+    check(_RULES, options)
     started = time.perf_counter()
     values = function(split, learner, **{name: value for name, value in options.items() if name in known})
     values.meta.setdefault("seconds", time.perf_counter() - started)
