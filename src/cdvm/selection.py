@@ -153,6 +153,8 @@ def take_rows(table: Any, indices: NDArray[np.int64]) -> Any:
 
 def _length(table: Any) -> int:
     shape = getattr(table, "shape", None)
+    if sparse.issparse(table):
+        return int(table.shape[0])
     with suppress(TypeError):  # of what has no length
         if shape != () and hasattr(table, "__getitem__") and not isinstance(table, Mapping | str | bytes):
             return len(table) if shape is None else int(shape[0])
