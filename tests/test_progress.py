@@ -83,7 +83,9 @@ def test_without_a_terminal_lines_come_where_asked_for(monkeypatch):
     with Progress("models", 40, enabled=True) as bar:
         bar.advance(10)
         wait_for(lambda: log.getvalue().count("\n") >= 2)
+        bar.advance(30)
     assert log.getvalue().startswith("models: 10/40  0:0")
+    assert log.getvalue().splitlines()[-1].startswith("models: 40/40")
     assert "\x1b" not in log.getvalue()
     assert "\r" not in log.getvalue()
     written = len(log.getvalue())
@@ -97,7 +99,7 @@ def test_of_nested_work_the_innermost_is_logged(monkeypatch):
     monkeypatch.setattr(module._LogLine, "pause", 0.02)
     with Progress("outer", enabled=True), Progress("inner", enabled=True):
         wait_for(lambda: log.getvalue().count("inner") >= 3)
-    assert "outer" not in log.getvalue()
+        assert "outer" not in log.getvalue()
 
 
 def test_in_a_notebook_one_line_below_the_cell_is_kept_up_to_date(monkeypatch):

@@ -32,6 +32,10 @@ _SINGLE = 1e15  # the same in single precision
 Features: TypeAlias = Any  # a float ndarray or a csr_array; SciPy has no types to tell them apart
 
 
+class _WrongTypeError(InputError, TypeError):
+    """What scikit-learn's conventions want raised for a cell that is no number."""
+
+
 def check_features(X: Any, name: str) -> tuple[Features, list[Any] | None, NDArray[Any] | None]:
     """Finite float features, column names and row labels."""
     columns = index = None
@@ -66,7 +70,8 @@ def check_features(X: Any, name: str) -> tuple[Features, list[Any] | None, NDArr
         raise
     except (TypeError, ValueError, OverflowError) as error:
         said = " ".join(str(error).split())
-        raise InputError(f"{name} cannot be read as a table of numbers: {said}") from error
+        kind = _WrongTypeError if isinstance(error, TypeError) else InputError
+        raise kind(f"{name} cannot be read as a table of numbers: {said}") from error
     if sparse.issparse(features):
         features = sparse.csr_array(features)
     return _check_finite(features, name, columns, index), columns, index

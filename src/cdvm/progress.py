@@ -185,7 +185,7 @@ class _CellLine:
 
 
 class _LogLine:
-    """A plain line every few seconds, for files and pipes."""
+    """A plain line every few seconds and one at the end, for files and pipes."""
 
     pause = 10.0
 
@@ -194,10 +194,10 @@ class _LogLine:
 
     def show(self) -> None:
         if _active[-1] is self.progress:
-            print(f"{self.progress.label}: {self.progress.words()}", file=sys.stderr, flush=True)
+            self.close()
 
     def close(self) -> None:
-        pass
+        print(f"{self.progress.label}: {self.progress.words()}", file=sys.stderr, flush=True)
 
 
 def _kind_of_view(enabled: bool | None) -> type[_View] | None:
