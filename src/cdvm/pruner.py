@@ -205,6 +205,7 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         return self._keep(split, make_learner(self.learner), outcomes, seed, None)
 
     def _fit_split(self, split: Split, learner: Learner, seed: int, columns: Any) -> CDVM:
+        check_options(self._refine_options(), split)
         inclusion = (
             default_inclusion(split.n_rows, split.n_classes) if self.inclusion == "auto" else self.inclusion
         )
@@ -307,7 +308,7 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
             raise InputError(f"rounding={self.rounding!r}: use 'swap' or 'top'")
         if not isinstance(self.refine, bool | Integral | dict):
             raise InputError(f"refine={self.refine!r}: use True, a number of trainings or a dict of options")
-        check_options(**self._refine_options())
+        check_options(self._refine_options())
         if self.tune not in (None, "grid"):
             raise InputError(f"tune={self.tune!r}: use None or 'grid'")
         if not isinstance(self.alpha, Real) or not 0 <= self.alpha <= 1:
