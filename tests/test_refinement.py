@@ -311,13 +311,14 @@ def searching(split, start, learner=None, trainings=400):
 
 def test_proposals_keep_the_floor_of_every_class(rare):
     ones = np.flatnonzero(rare.y == 1)
-    start = np.sort(np.r_[ones[:3], np.flatnonzero(rare.y == 0)[:97]])
+    start = np.sort(np.r_[ones[:6], np.flatnonzero(rare.y == 0)[:94]])
     search = searching(rare, start)
     search._covariance[ones] = -1e3  # all evidence is against them
     sets = search._propose(20)
-    assert class_floors(rare.y, 100).tolist() == [25, 2]
+    floor = int(class_floors(rare.y, 100)[1])
+    assert 2 <= floor < 6
     assert all(len(np.unique(rows)) == 100 for rows in sets)
-    assert (rare.y[sets].sum(axis=1) >= 2).all()
+    assert (rare.y[sets].sum(axis=1) >= floor).all()
     within = [np.setdiff1d(rows[rare.y[rows] == 1], start) for rows in sets]
     assert max(map(len, within)) > 0  # they may be exchanged for others of their class
 

@@ -142,7 +142,7 @@ def test_every_class_keeps_its_floor_where_the_budget_allows(n, classes, share, 
     ("counts", "size", "floors"),
     [
         ([2955, 45], 30, [7, 2]),  # two, though their share is less than one
-        ([2955, 45], 300, [75, 4]),  # their share
+        ([2955, 45], 300, [75, 9]),  # twice their share
         ([50, 50], 20, [5, 5]),  # half of equal shares
         ([97, 1, 2], 12, [2, 1, 2]),  # all there are
         ([40, 30, 30], 5, [1, 1, 1]),  # one where two do not fit

@@ -33,6 +33,8 @@ __all__ = ["Outcome", "Outcomes", "margin_of", "merge_stores", "record_outcomes"
 Score = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 Outcome = Literal["correct", "margin", "squared_error"] | Score
 
+_MANY_JUDGES = 20  # fewer may well all be answered alike by a model that has learnt
+
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
@@ -271,7 +273,7 @@ def _scored(outcome: Outcome, y: NDArray[Any], answer: NDArray[Any]) -> NDArray[
 
 def _notice_constant(outcomes: Outcomes, learner: Learner) -> None:
     """Warn where most models learnt nothing: their outcomes do not depend on the rows they saw."""
-    if 2 * outcomes.degenerate <= outcomes.n_models:
+    if 2 * outcomes.degenerate <= outcomes.n_models or outcomes.n_judges < _MANY_JUDGES:
         return
     design = outcomes.design
     leaf = f", or let it learn from few rows ({learner.thrift})" if learner.thrift else ""

@@ -92,20 +92,19 @@ def swap_search(program: Program, rows: NDArray[Any], *, candidates: int = 64, p
 def class_floors(y: NDArray[Any], size: int) -> Rows:
     """Rows of each class that ``size`` rows should have at least, by class code.
 
-    As many as in the table, proportionally, but at least two and at most half of what equal shares would
-    give; fewer where the class or the budget is smaller than that. None where there are more classes than
-    rows.
+    Twice its share of the table, but at least two and at most half of what equal shares would give; fewer
+    where the class or the budget is smaller than that. None where there are more classes than rows.
 
     >>> import numpy as np
     >>> class_floors(np.repeat([0, 1, 2], [950, 49, 1]), 100)
-    array([17,  4,  1])
+    array([16,  9,  1])
     """
     counts = np.bincount(y)
-    there = np.count_nonzero(counts)
+    there = int(np.count_nonzero(counts))
     if there > size:
         return np.zeros_like(counts)
-    least = min(2, size // there)
-    share = np.minimum(size * counts // max(len(y), 1), size // (2 * there))
+    least, most = min(2, size // there), size // (2 * there)
+    share = np.minimum(2 * size * counts // len(y), most)
     return np.asarray(np.minimum(counts, np.maximum(share, least)), dtype=np.int64)
 
 
