@@ -112,6 +112,16 @@ def test_standard_errors_match_the_spread_over_repeated_designs():
     assert np.mean(value_errors) == pytest.approx(np.std(values, axis=0).mean(), rel=0.05)
 
 
+@pytest.mark.parametrize("binary", [True, False])
+def test_standard_error_is_that_of_a_difference_of_two_means(rng, binary):
+    members, outcomes, implicit = random_attribution(rng, models=14, inclusion=0.7, binary=binary)
+    seen, error = members.toarray() > 0, implicit.stderr()
+    for row, judge in np.argwhere(np.isfinite(error)):
+        parts = outcomes[seen[:, row], judge], outcomes[~seen[:, row], judge]
+        variances = [part.astype(float).var() / (len(part) - 1) for part in parts]
+        assert error[row, judge] == pytest.approx(np.sqrt(sum(variances)), rel=1e-4, abs=1e-6)
+
+
 def test_standard_error_is_unknown_where_fewer_than_two_models_saw_a_row():
     members = sparse.csr_array(np.array([[1, 1], [0, 1], [0, 0], [0, 0]]))
     error = ImplicitAttribution(members, np.eye(4, 2, dtype=np.uint8)).stderr()

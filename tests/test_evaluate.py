@@ -17,7 +17,7 @@ from cdvm import (
     judge_sets,
     random_sets,
 )
-from cdvm.evaluate import Comparison
+from cdvm.evaluate import Comparison, _mean_outside
 
 
 def test_scores_are_those_of_models_fitted_by_hand(wine):
@@ -84,6 +84,16 @@ def test_without_validation_rows_sets_are_scored_on_the_rows_outside_them(wine):
     some = wine.out_of_bag([7, 8, 20, 90])
     assert judge_sets(some, learner, sets[2:], n_jobs=1) == pytest.approx(right[2, [7]].mean())
     assert np.isnan(judge_sets(split, learner, [np.arange(142)], n_jobs=1)).all()
+
+
+def test_a_set_is_credited_with_what_it_gains_on_the_rows_outside_it():
+    losses = np.array([[0.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 0.0], [1.0, 0.0, 1.0, 1.0]])
+    outside = np.array([[1, 1, 0, 1], [0, 1, 1, 1], [1, 0, 1, 1]], dtype=bool)
+    usual = np.array([0.5, 1.0, 1.0, 1 / 3])  # of each row, over the sets without it
+    gains = [[-0.5, 0.0, -1 / 3], [0.0, 0.0, -1 / 3], [0.5, 0.0, 2 / 3]]
+    expected = usual.mean() + np.mean(gains, axis=1)
+    np.testing.assert_allclose(_mean_outside(losses, outside), expected)
+    assert np.argsort(expected).tolist() == [0, 1, 2]
 
 
 def test_comparison_without_validation_rows(wine):

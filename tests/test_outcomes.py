@@ -349,10 +349,23 @@ def test_degenerate_training_sets_get_a_constant_answer_and_are_counted(wine, le
     assert (answers[2] == 0).all()
     scores = learner.bind(wine, wine.X_val).scores(Subsets.of(sets, wine.n_rows))
     assert (scores[:3].argmax(axis=2) == answers[:3]).all()
-    rare = record_outcomes(wine, learner, Design(wine.n_rows, 0.01, seed=0), range(200), n_jobs=1)
-    subsets = Design(wine.n_rows, 0.01, seed=0).take(range(200))
-    by_hand = sum(len(np.unique(wine.y[subsets.rows(k)])) < 2 for k in range(200))
-    assert rare.degenerate == by_hand > 0
+    design = Design(wine.n_rows, 0.01, seed=0)
+    subsets = design.take(range(200))
+    one_class = [len(np.unique(wine.y[subsets.rows(k)])) < 2 for k in range(200)]
+    alike = [len(np.unique(a)) == 1 for a in learner.predict(wine, subsets, wine.X_val)]
+    assert 0 < sum(one_class) < sum(alike) < 200
+    with pytest.warns(InputWarning, match=rf"{sum(alike)} of 200 models of GaussianNB.*inclusion \(it is 0.01"):
+        rare = record_outcomes(wine, learner, design, range(200), n_jobs=1)
+    assert (rare.degenerate_models == np.flatnonzero(alike)).all()
+    scored = record_outcomes(wine, learner, design, range(20), outcome="margin", n_jobs=1)
+    assert np.isin(np.flatnonzero(one_class[:20]), scored.degenerate_models).all()
+
+
+def test_a_few_judges_are_no_evidence_that_models_learn_nothing(wine, learner, design):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        record_outcomes(wine.out_of_bag([5]), learner, design, range(6), n_jobs=1)
+        record_outcomes(wine.out_of_bag([1, 5, 8]), learner, design, range(6), n_jobs=1)
 
 
 def test_margins_have_the_sign_of_right_and_wrong(wine, learner, design):

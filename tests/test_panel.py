@@ -4,8 +4,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import Ridge
 from sklearn.metrics import balanced_accuracy_score, r2_score
 from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
 
-from cdvm import InputError, RidgeLearner, SklearnLearner, Split
+from cdvm import InputError, PaperLearner, RidgeLearner, SklearnLearner, Split
 from cdvm.panel import Panel
 
 
@@ -40,7 +41,7 @@ def test_judges_are_validation_rows_and_training_rows_outside_the_set(wine, sets
         chances = model.predict_proba(X)
         others = np.where(np.arange(3) == y[:, None], -1.0, chances).max(axis=1)
         margin = chances[np.arange(len(y)), y] - others
-        np.testing.assert_allclose(scores, 1 / (1 + np.exp(-4 * margin / np.abs(margin).mean())), atol=1e-5)
+        np.testing.assert_allclose(scores, 1 / (1 + np.exp(-16 * margin / np.abs(margin).mean())), atol=1e-5)
         inside = np.zeros(len(y), dtype=bool)
         inside[len(wine.y_val) + rows] = True
         assert (outside == ~inside).all()
@@ -116,3 +117,51 @@ def test_a_large_table_is_judged_by_a_sample_of_its_rows(rng, monkeypatch, wine,
     assert len(panel.rows) == len(np.unique(panel.rows)) == 30
     assert (panel.y[len(wine.y_val) :] == wine.y[panel.rows]).all()
     assert (judged.outside[0, len(wine.y_val) :] == ~np.isin(panel.rows, sets[0])).all()
+
+
+def test_judges_that_there_are_not_are_refused(wine):
+    with pytest.raises(InputError, match="judges='validation' needs validation rows"):
+        Panel(wine.out_of_bag(), RidgeLearner(), judges="validation")
+    with pytest.raises(InputError, match="judges='test': use 'all' or 'validation'"):
+        Panel(wine, RidgeLearner(), judges="test")
+
+
+def test_right_or_wrong_stands_beside_the_smooth_score(wine, sets):
+    with Panel(wine, SklearnLearner(GaussianNB()), n_jobs=1) as panel:
+        judged = panel.judge(sets)
+        scores = [panel.score(rows, repeats=1) for rows in sets]
+    for rows, right, outside, score in zip(sets, judged.right, judged.outside, scores, strict=True):
+        answers = GaussianNB().fit(wine.X[rows], wine.y[rows]).predict(everyone(wine)[0])
+        assert (right == (answers == panel.y)).all()
+        assert right[outside].mean() == pytest.approx(score)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        PaperLearner(batch_size=5, epochs=3),
+        SklearnLearner(DecisionTreeClassifier(max_features=2, splitter="random")),
+    ],
+    ids=["batches", "tree"],
+)
+def test_sets_of_one_number_share_their_randomness(wine, sets, learner):
+    same = np.stack([sets[0]] * 20)  # more than one task
+    with Panel(wine, learner, n_jobs=1, seed=3) as panel:
+        assert panel.stochastic
+        first, other, later = panel.judge(same, 4), panel.judge(same[:1], 5), panel.judge(same[:1], 4)
+    np.testing.assert_allclose(first.scores, np.repeat(later.scores, 20, axis=0), atol=1e-5)
+    assert np.abs(first.scores[0] - other.scores[0]).max() > 0.01
+
+
+def test_a_row_exchanged_does_not_move_the_others_in_their_order(wine, sets):
+    """The rest of a set is seen at the same times, so one row's effect is not drowned by another order."""
+    exchanged = sets[:1].copy()
+    exchanged[0, 10] = np.setdiff1d(np.arange(wine.n_rows), sets)[0]
+    learner = PaperLearner(batch_size=4, epochs=4, learning_rate=0.1)
+    with Panel(wine, learner, n_jobs=1) as panel:
+        alike, apart = [], []
+        for number in range(8):
+            before = panel.judge(sets[:1], number)
+            alike.append(panel.compare(panel.judge(exchanged, number), before)[0])
+            apart.append(panel.compare(panel.judge(np.sort(exchanged), number), before)[0])
+    assert np.std(alike) < 0.75 * np.std(apart)

@@ -18,12 +18,15 @@ from cdvm import (
     Selection,
     SklearnLearner,
     Split,
+    Subsets,
+    TorchLearner,
     evaluate_sets,
     refine,
     select_with,
 )
 from cdvm.panel import Panel
-from cdvm.refinement import default_trainings
+from cdvm.refinement import _Search, default_trainings
+from cdvm.rounding import class_floors
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +140,8 @@ def test_held_back_judges_can_send_the_search_back_to_its_start(rng, seed):
     with Panel(split, RidgeLearner(), seed=seed, n_jobs=1) as panel:
         judged = panel.judge(np.stack([start, last[-1]]))
     gain, error = panel.confirm(judged[1], judged[0])
-    assert (found.rows == (start if gain < -2 * error else last[-1])).all()
+    worse = gain < -2 * error or panel.plain_gain(judged[1], judged[0]) < 0
+    assert (found.rows == (start if worse else last[-1])).all()
     searched = panel.compare(judged[1], judged[0])[0]
     assert searched > 0.02
     assert found.optimism == pytest.approx(searched - gain, abs=1e-5)
@@ -162,8 +166,6 @@ def test_balanced_score_looks_after_the_rare_class(rng):
 
 
 def _subset(split, rows):
-    from cdvm import Subsets
-
     return Subsets.of([rows], split.n_rows)
 
 
@@ -252,11 +254,25 @@ def test_learners_with_randomness_get_more_trainings_where_they_train_in_batches
         ([1, 2], {"seconds": 0}, "seconds=0"),
         ([1, 2], {"judges": "test"}, "judges='test'"),
         ([1, 2], {"score": "auc"}, "score='auc'"),
+        ([1, 2], {"score": "squared_error"}, "does not fit a classification task"),
+        ([1, 2], {"seconds": "10"}, "seconds='10'"),
+        ([1, 2], {"seed": -1}, "seed=-1"),
+        ([1, 2], {"callback": 3}, "callback=3"),
     ],
 )
 def test_wrong_arguments_are_named(noisy, start, options, message):
     with pytest.raises(InputError, match=message):
         refine(start, noisy[0], "ridge", **options)
+
+
+def test_validation_rows_that_there_are_not_cannot_judge(noisy):
+    alone = noisy[0].out_of_bag()
+    with pytest.raises(InputError, match="judges='validation' needs validation rows"):
+        refine([1, 2], alone, "ridge", judges="validation")
+    pruner = CDVM("ridge", refine={"judges": "validation"}, progress=False)
+    with pytest.raises(InputError, match="judges='validation' needs validation rows"):
+        pruner.fit(alone.X, alone.y)
+    assert not hasattr(pruner, "outcomes_")
 
 
 def test_a_selection_of_other_rows_is_refused(noisy, wine):
@@ -278,3 +294,134 @@ def test_processes_are_used_for_estimators_of_scikit_learn(wine):
         refine(wine.rows[:12], wine, SklearnLearner(GaussianNB()), trainings=60, n_jobs=n) for n in (1, 2)
     ]
     assert (found[0].indices == found[1].indices).all()
+
+
+@pytest.fixture(scope="module")
+def rare():
+    """1,000 rows, 20 of them of the class that matters."""
+    X, y = make_classification(3000, 6, n_informative=4, weights=[0.98], flip_y=0, random_state=3)
+    return Split.from_arrays(X[:1000], y[:1000], None, None, X[1000:], y[1000:], validation="out-of-bag")
+
+
+def searching(split, start, learner=None, trainings=400):
+    return _Search(
+        Panel(split, learner or RidgeLearner(), n_jobs=1), np.asarray(start), trainings, None, None
+    )
+
+
+def test_proposals_keep_the_floor_of_every_class(rare):
+    ones = np.flatnonzero(rare.y == 1)
+    start = np.sort(np.r_[ones[:6], np.flatnonzero(rare.y == 0)[:94]])
+    search = searching(rare, start)
+    search._covariance[ones] = -1e3  # all evidence is against them
+    sets = search._propose(20)
+    floor = int(class_floors(rare.y, 100)[1])
+    assert 2 <= floor < 6
+    assert all(len(np.unique(rows)) == 100 for rows in sets)
+    assert (rare.y[sets].sum(axis=1) >= floor).all()
+    within = [np.setdiff1d(rows[rare.y[rows] == 1], start) for rows in sets]
+    assert max(map(len, within)) > 0  # they may be exchanged for others of their class
+
+
+def test_a_class_below_its_floor_loses_no_row_and_may_gain_some(rare):
+    ones = np.flatnonzero(rare.y == 1)
+    search = searching(rare, np.r_[ones[:1], np.flatnonzero(rare.y == 0)[:99]])
+    counts = rare.y[search._propose(30)].sum(axis=1)
+    assert counts.min() == 1
+    assert counts.max() > 1
+
+
+def test_refining_keeps_a_rare_class(rare):
+    pruner = CDVM("logistic", n_models=200, solver="first_order", n_jobs=1, random_state=0)
+    plain = pruner.fit_split(rare).select(30)
+    assert rare.y[plain.rows].sum() >= 2
+    seen = []
+    found = refine(plain, rare, "logistic", trainings=400, n_jobs=1, callback=lambda _, r: seen.append(r))
+    assert all(rare.y[rows].sum() >= 2 for rows in seen)
+    assert rare.y[found.rows].sum() >= 2
+    assert not np.array_equal(found.rows, plain.rows)
+    random = [np.random.default_rng(k).permutation(1000)[:30] for k in range(20)]
+    answers = LogisticLearner().predict(
+        rare, Subsets.of([plain.rows, found.rows, *random], 1000), rare.X_test
+    )
+    start, refined, *drawn = (balanced_accuracy_score(rare.y_test, a) for a in answers)
+    assert min(start, refined) > np.mean(drawn)
+
+
+def test_fewer_right_answers_undo_a_search_that_the_smooth_score_likes(noisy, rng):
+    split, _ = noisy
+    with Panel(split, LogisticLearner(), n_jobs=1) as panel:
+        sets = np.stack([np.sort(rng.permutation(400)[:30]) for _ in range(60)])
+        judged = panel.judge(sets)
+        undone = 0
+        for a in range(0, 60, 2):
+            plain = panel.plain_gain(judged[a + 1], judged[a])
+            gain, error = panel.confirm(judged[a + 1], judged[a])
+            if gain < -2 * error:
+                continue
+            search = _Search(panel, sets[a], 100, None, None)
+            search.best = sets[a + 1]
+            assert (search.answer()[0] == sets[a if plain < 0 else a + 1]).all()
+            undone += plain < 0
+        both = (judged.outside[0] & judged.outside[1]).astype(bool)
+    assert 0 < undone < 30
+    right = judged.right[1][both].mean() - judged.right[0][both].mean()
+    assert panel.plain_gain(judged[1], judged[0]) == pytest.approx(right, abs=1e-6)
+
+
+def test_what_rounds_found_guides_the_next(rare):
+    """Rows leave and enter by the covariance of their presence with the gains, older rounds counting less."""
+    search = searching(rare, np.arange(100))
+    draws = np.random.default_rng(1)
+    rounds = [
+        (np.stack([np.sort(draws.permutation(1000)[:100]) for _ in range(16)]), draws.normal(size=16))
+        for _ in range(2)
+    ]
+    for sets, gains in rounds:
+        search._learn(sets, gains)
+    there = [np.array([np.isin(np.arange(1000), rows) for rows in sets], dtype=float) for sets, _ in rounds]
+    covariance = [(g - g.mean()) @ x for x, (_, g) in zip(there, rounds, strict=True)]
+    variance = [((x - x.mean(axis=0)) ** 2).sum(axis=0) for x in there]
+    np.testing.assert_allclose(search._covariance, 0.9 * covariance[0] + covariance[1], atol=1e-9)
+    np.testing.assert_allclose(search._variance, 0.9 * variance[0] + variance[1], atol=1e-9)
+
+
+def test_bad_rows_leave_and_good_rows_enter(rare):
+    search = searching(rare, np.flatnonzero(rare.y == 0)[:100])
+    bad, good = search.best[7], np.setdiff1d(np.flatnonzero(rare.y == 0), search.best)[33]
+    before = search._propose(5)
+    search._covariance[[bad, good]] = -50.0, 50.0
+    search._variance[[bad, good]] = 4.0
+    after = search._propose(5)
+    left, entered = ((~(sets == bad).any(axis=1)).mean() for sets in (before, after))
+    assert left < 0.2 < 0.9 < entered
+    joined = [(sets == good).any(axis=1).mean() for sets in (before, after)]
+    assert joined[0] < 0.2 < 0.9 < joined[1]
+    # as much covariance over more trials is less of an effect
+    search._covariance[:] = 0.0
+    search._covariance[[bad, search.best[8]]] = -3.0
+    search._variance[:] = 0.0
+    search._variance[bad] = 1e4
+    greedy = search._propose(1)[0]
+    assert search.best[8] not in greedy
+    assert bad in greedy
+
+
+@pytest.mark.parametrize("trainings", range(50, 70))
+def test_never_more_trainings_than_allowed(noisy, trainings):
+    for learner in (RidgeLearner(), PaperLearner(batch_size=15, epochs=2)):
+        found = refine(np.arange(20), noisy[0], learner, trainings=trainings, n_jobs=1)
+        assert trainings - 2 * 64 < found.trainings <= trainings
+
+
+def test_a_module_of_pytorch_is_refined_as_a_learner_with_randomness(noisy):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install cdvm[torch]")
+    learner = TorchLearner(lambda: torch.nn.Linear(10, 2), epochs=2)
+    split, start = noisy[0], np.arange(20)
+    with Panel(split, learner, n_jobs=1) as panel:
+        alike = panel.judge(np.stack([start, start]), 1)
+        other = panel.judge(start[None], 2)
+    assert panel.compare(alike, alike[0]) == pytest.approx(0, abs=1e-6)
+    assert abs(panel.compare(other, alike[0])[0]) > 1e-3  # what luck alone is worth
+    found = refine(start, split, learner, trainings=80, n_jobs=1)
+    assert found.trainings <= 80

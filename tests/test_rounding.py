@@ -13,7 +13,7 @@ from scipy import sparse
 from cdvm.attribution import ImplicitAttribution, MatrixAttribution
 from cdvm.errors import InputError
 from cdvm.program import Program
-from cdvm.rounding import keep_classes, loss_of, swap_search, top_rows
+from cdvm.rounding import class_floors, keep_classes, loss_of, swap_search, top_rows
 from cdvm.solvers.highs import solve_lp
 
 
@@ -114,18 +114,41 @@ def test_a_set_of_the_wrong_size_is_refused(rows):
         swap_search(Program(np.ones((4, 2)), budget=2), np.array(rows))
 
 
-@settings(max_examples=100, deadline=None)
-@given(n=st.integers(2, 30), classes=st.integers(1, 6), share=st.floats(0, 1), seed=st.integers(0, 2**16))
-def test_every_class_keeps_a_row_where_the_budget_allows(n, classes, share, seed):
+@settings(max_examples=200, deadline=None)
+@given(n=st.integers(2, 60), classes=st.integers(1, 6), share=st.floats(0, 1), seed=st.integers(0, 2**16))
+def test_every_class_keeps_its_floor_where_the_budget_allows(n, classes, share, seed):
     rng = np.random.default_rng(seed)
-    y, weights = rng.integers(0, classes, n), rng.random(n)
+    y, weights = np.sort(rng.integers(0, classes, n) // rng.integers(1, 3)), rng.random(n)
     program = Program(rng.normal(size=(n, 3)), budget=max(1, round(share * n)))
-    rows = top_rows(program, weights)
+    rows, floors = top_rows(program, weights), class_floors(y, program.size)
     kept = keep_classes(program, rows, weights, y)
     assert len(np.unique(kept)) == len(kept) == program.size
+    counts, before = (np.bincount(y[r], minlength=len(floors)) for r in (kept, rows))
     there = len(np.unique(y))
     if there > program.size:
         assert (kept == rows).all()
     else:
-        assert len(np.unique(y[kept])) == there
-        assert len(np.setdiff1d(kept, rows)) == there - len(np.unique(y[rows]))
+        assert floors.sum() <= program.size
+        assert (counts >= floors).all()
+        assert (floors[np.unique(y)] >= 1).all()
+        assert len(np.setdiff1d(kept, rows)) == np.maximum(floors - before, 0).sum()
+        entered = np.setdiff1d(kept, rows)
+        left_out = np.setdiff1d(np.flatnonzero(np.isin(y, y[entered])), kept)
+        for row in entered:  # the best of their class
+            assert (weights[left_out[y[left_out] == y[row]]] <= weights[row]).all()
+
+
+@pytest.mark.parametrize(
+    ("counts", "size", "floors"),
+    [
+        ([2955, 45], 30, [7, 2]),  # two, though their share is less than one
+        ([2955, 45], 300, [75, 9]),  # twice their share
+        ([50, 50], 20, [5, 5]),  # half of equal shares
+        ([97, 1, 2], 12, [2, 1, 2]),  # all there are
+        ([40, 30, 30], 5, [1, 1, 1]),  # one where two do not fit
+        ([40, 30, 30], 2, [0, 0, 0]),
+        ([0, 5, 5], 4, [0, 2, 2]),
+    ],
+)
+def test_floors_of_classes(counts, size, floors):
+    assert class_floors(np.repeat(np.arange(len(counts)), counts), size).tolist() == floors

@@ -148,5 +148,13 @@ class _Bounded(Learner):
         setattr(trainer, "chunk", min(trainer.chunk, self._models))  # noqa: B010  a class variable elsewhere
         return trainer
 
+    @property
+    def title(self) -> str:
+        return self._learner.title
+
+    @property
+    def thrift(self) -> str:
+        return self._learner.thrift
+
     def spec(self) -> dict[str, Any]:
         return self._learner.spec()

@@ -7,6 +7,7 @@ bits.
 
 from __future__ import annotations
 
+import warnings
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from cdvm.errors import InputError, StoreError
+from cdvm.errors import InputError, InputWarning, StoreError
 from cdvm.learners import make_learner
-from cdvm.learners.base import Trainer, degenerate
+from cdvm.learners.base import Learner, Trainer, constant_models
 from cdvm.parallel import check_jobs, stream
 from cdvm.places import Address
 from cdvm.progress import Progress
@@ -31,6 +32,8 @@ __all__ = ["Outcome", "Outcomes", "margin_of", "merge_stores", "record_outcomes"
 
 Score = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 Outcome = Literal["correct", "margin", "squared_error"] | Score
+
+_MANY_JUDGES = 20  # fewer may well all be answered alike by a model that has learnt
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +50,8 @@ class Outcomes:
         Packed bits (uint8), or float32 scores.
     n_judges : int
     degenerate_models : ndarray
-        Numbers of the models whose training set was empty or of one class, and which answered with a
-        constant.
+        Numbers of the models that gave every judge the same answer: their training set was empty or of one
+        class, or the learner learnt nothing from it.
     declaration : dict
         Learner, outcome, design, data fingerprint and out-of-bag judges as plain values.
     """
@@ -199,7 +202,9 @@ def record_outcomes(
                 kept.write(chunk)
             chunks.append(chunk)
             bar.advance(chunk.stop - chunk.first)
-    return _gather(declaration, chunks, where=str(store), only=models)
+    found = _gather(declaration, chunks, where=str(store), only=models)
+    _notice_constant(found, learner)
+    return found
 
 
 def merge_stores(target: Address, *sources: Address, progress: bool | None = None) -> Outcomes:
@@ -238,12 +243,12 @@ def _run_chunk(
     trainer: Trainer, design: Design, y: NDArray[Any], outcome: Outcome, first: int, stop: int
 ) -> Chunk:
     subsets = design.take(range(first, stop))
-    constant = degenerate(trainer.split, subsets)
-    numbers = subsets.models[:0] if constant is None else subsets.models[~constant[1]]
+    labels = outcome == "correct" or trainer.split.task == "regression"
+    answer = trainer.predict(subsets) if labels else trainer.scores(subsets)
+    numbers = subsets.models[constant_models(trainer, subsets, answer)]
     if outcome == "correct":
-        data: NDArray[Any] = np.packbits(trainer.predict(subsets) == y, axis=1)
+        data: NDArray[Any] = np.packbits(answer == y, axis=1)
     else:
-        answer = trainer.predict(subsets) if trainer.split.task == "regression" else trainer.scores(subsets)
         data = _scored(outcome, y, answer)
         if data.shape != (len(subsets), len(y)):
             raise InputError(
@@ -265,6 +270,21 @@ def _scored(outcome: Outcome, y: NDArray[Any], answer: NDArray[Any]) -> NDArray[
             f"outcome failed ({type(error).__name__}: {error}): it gets {y.shape} targets and answers of "
             f"shape {answer.shape}, and returns one number per model and judge"
         ) from error
+
+
+def _notice_constant(outcomes: Outcomes, learner: Learner) -> None:
+    """Warn where most models learnt nothing: their outcomes do not depend on the rows they saw."""
+    if 2 * outcomes.degenerate <= outcomes.n_models or outcomes.n_judges < _MANY_JUDGES:
+        return
+    design = outcomes.design
+    leaf = f", or let it learn from few rows ({learner.thrift})" if learner.thrift else ""
+    warnings.warn(
+        f"{outcomes.degenerate:,} of {outcomes.n_models:,} models of {learner.title} give every judge the "
+        "same answer, so they tell nothing of their rows: use a larger inclusion (it is "
+        f"{design.inclusion:g}, about {design.size} rows a model){leaf}",
+        InputWarning,
+        stacklevel=3,
+    )
 
 
 def margin_of(codes: NDArray[Any], scores: NDArray[Any]) -> NDArray[Any]:

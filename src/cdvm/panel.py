@@ -5,8 +5,9 @@ the validation rows and there are usually more of them, so a search that listens
 overfit. A row cannot judge a model that was trained on it: two sets are compared on the judges outside both.
 
 What a judge says of a model is smooth. Its margin (score of the true class less the best other) over the
-model's mean absolute margin is *r*, and it says σ(4r): close to right or wrong, yet it moves with every row
-exchanged. A learner that gives no scores is asked right or wrong, one for regression its squared error.
+model's mean absolute margin is *r*, and it says σ(16r): it moves with every row exchanged, yet is so close to
+right or wrong that a model is not better for being equally sure of everything. A learner that gives no scores
+is asked right or wrong, one for regression its squared error.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from cdvm.outcomes import margin_of
 from cdvm.split import Split
 from cdvm.subsets import Subsets
 
-__all__ = ["Judged", "Panel", "Score"]
+__all__ = ["Judged", "Panel", "Score", "check_judges", "check_score"]
 
 Score = Literal["accuracy", "balanced", "squared_error"]
 Rows = NDArray[np.int64]
 
-_STEEPNESS = 4.0
+_STEEPNESS = 16.0
 _MOST_ROWS = 5_000  # training rows that judge; of a larger table a random sample does
 _HELD_BACK = 10  # one judge in so many is not searched on
 _PIECE = 16  # models a task trains
@@ -41,14 +42,20 @@ _PIECE = 16  # models a task trains
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What judges say of several models, and which of them may: both of shape (n_models, n_judges)."""
+    """What judges say of several models, and which of them may: each of shape (n_models, n_judges).
+
+    ``scores`` are smooth; ``right`` is what they stand for: 1 or 0 (the negative squared error, for
+    regression), or the mean over several trainings.
+    """
 
     scores: NDArray[np.float32]
+    right: NDArray[np.float32]
     outside: NDArray[np.bool_]
 
     def __getitem__(self, k: int) -> Judged:
         """The ``k``-th model alone."""
-        return Judged(self.scores[k : k + 1], self.outside[k : k + 1])
+        one = slice(k, k + 1)
+        return Judged(self.scores[one], self.right[one], self.outside[one])
 
 
 class Panel:
@@ -114,7 +121,8 @@ class Panel:
         outside = np.ones(scores.shape, dtype=bool)
         first = len(self.y) - len(self.rows)
         outside[:, first:] = subsets.members[:, self.rows].toarray() == 0
-        return Judged(scores, outside)
+        right = scores if self.split.task == "regression" else (scores > 0.5).astype(np.float32)
+        return Judged(scores, right, outside)
 
     def compare(self, models: Judged, other: Judged) -> NDArray[np.float64]:
         """How much better each model is than another, on the judges outside both that are searched on."""
@@ -129,6 +137,11 @@ class Panel:
         difference = (model.scores - other.scores)[0]
         gain = float(weights @ difference) / total
         return gain, float(np.linalg.norm(weights * (difference - gain))) / total
+
+    def plain_gain(self, model: Judged, other: Judged) -> float:
+        """How much more often one model is right than another, on all judges outside both."""
+        weights = np.where((model.outside & other.outside)[0], self.weights, 0)
+        return float(weights @ (model.right - other.right)[0]) / max(float(weights.sum()), 1e-12)
 
     def score(self, rows: Rows, repeats: int) -> float:
         """Plain (or balanced) accuracy on all judges outside the set, R² for regression."""
@@ -173,14 +186,25 @@ class Panel:
         return np.concatenate(list(self._parallel(tasks)))
 
 
+def check_judges(split: Split, judges: str) -> None:
+    """Complain about judges that there are not."""
+    if judges not in ("all", "validation"):
+        raise InputError(f"judges={judges!r}: use 'all' or 'validation'")
+    if judges == "validation" and split.judge_rows is not None:
+        raise InputError(
+            "judges='validation' needs validation rows, and training rows are the judges here: use 'all', "
+            "pass X_val and y_val, or hold a part out with validation='holdout'"
+        )
+
+
 def _judges(
     split: Split, judges: str, rng: np.random.Generator
 ) -> tuple[Any, NDArray[Any], NDArray[np.int64]]:
     """Features and labels of the judges, the training rows last, and which training rows these are."""
-    own: NDArray[np.int64] | None = getattr(split, "judge_rows", None)
-    if own is not None:
-        return *split.judges, own
+    check_judges(split, judges)
     X, y = split.judges
+    if split.judge_rows is not None:
+        return X, y, split.judge_rows
     if judges == "validation":
         return X, y, np.empty(0, dtype=np.int64)
     rows = np.arange(split.n_rows)
@@ -200,12 +224,17 @@ def _every(step: int, y: NDArray[Any], rng: np.random.Generator) -> NDArray[np.b
     return chosen
 
 
-def _weights(split: Split, y: NDArray[Any], score: Score | None) -> NDArray[np.float32]:
+def check_score(split: Split, score: str | None) -> None:
+    """Complain about a score that the task does not have."""
     fitting = ("squared_error",) if split.task == "regression" else ("accuracy", "balanced")
     if score is not None and score not in fitting:
         raise InputError(
             f"score={score!r} does not fit a {split.task} task: use {' or '.join(map(repr, fitting))}"
         )
+
+
+def _weights(split: Split, y: NDArray[Any], score: Score | None) -> NDArray[np.float32]:
+    check_score(split, score)
     if score != "balanced":
         return np.ones(len(y), dtype=np.float32)
     counts = np.bincount(y + 1, minlength=split.n_classes + 1)  # a label never seen in training is -1

@@ -268,6 +268,7 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         return self._keep(same, make_learner(self.learner), outcomes, plan, seed, None)
 
     def _fit_split(self, split: Split, learner: Learner, seed: int, columns: Any) -> CDVM:
+        check_options(self._refine_options(), split)
         split = scaled_for(self.learner, split, self.scale)
         inclusion = (
             default_inclusion(split.n_rows, split.n_classes) if self.inclusion == "auto" else self.inclusion
@@ -387,7 +388,7 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
     def _check_params(self) -> None:
         check(_RULES, self.get_params(deep=False))
         parse_bytes(self.memory_limit)
-        check_options(**self._refine_options())
+        check_options(self._refine_options())
         if self.tune == "grid":
             self._refuse_unused("tune='grid', which chooses it", "alpha", "kappa")
         if self.attribution == "similarity":

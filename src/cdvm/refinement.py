@@ -9,8 +9,11 @@ sets, ``v_i = Σ (g_k − ḡ)(x_ik − x̄_i) / (Σ (x_ik − x̄_i)² + 1)`` w
 the row does *around this set*. Rows leave and enter with probabilities that grow with −v and v, and some
 sets simply exchange the worst for the best.
 
+No exchange leaves a class with fewer rows than :func:`~cdvm.rounding.class_floors` asks for, or than it has.
+
 One judge in ten is held back. They say how much of the gain is real, and where they find the best set worse
-than the start, by more than two standard errors, the start is the answer.
+than the start, by more than two standard errors, the start is the answer. So it is where all judges together,
+asked plainly for right or wrong, do not find more right answers: the score searched by is smooth.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
@@ -28,8 +31,9 @@ from numpy.typing import NDArray
 
 from cdvm.errors import InputError
 from cdvm.learners import make_learner
-from cdvm.panel import Judged, Panel, Rows, Score
+from cdvm.panel import Judged, Panel, Rows, Score, check_judges, check_score
 from cdvm.progress import Progress
+from cdvm.rounding import class_floors
 from cdvm.selection import Selection
 from cdvm.split import Split
 
@@ -112,7 +116,8 @@ def refine(
     """
     started = time.perf_counter()
     learner = make_learner(learner)
-    check_options(trainings=trainings, seconds=seconds, score=score, judges=judges)
+    given = {"trainings": trainings, "seconds": seconds, "score": score, "judges": judges, "seed": seed}
+    check_options({**given, "callback": callback}, split)
     base, start = _start(selection, split)
     panel = Panel(split, learner, score=score, judges=judges, seed=seed, n_jobs=n_jobs)
     trainings = default_trainings(panel, len(start)) if trainings is None else int(trainings)
@@ -154,6 +159,8 @@ class _Search:
         self._proposals = int(np.clip(self._limit // 16, 4, _PROPOSALS))
         self._seconds, self._started = seconds, time.perf_counter()
         self._rng = np.random.default_rng([panel.seed, 0])
+        classes = panel.split.task == "classification"
+        self._floors = class_floors(panel.split.y, len(start)) if classes else np.empty(0, dtype=np.int64)
         self._number = 0
         self._covariance = np.zeros(panel.split.n_rows)
         self._variance = np.zeros(panel.split.n_rows)
@@ -214,7 +221,7 @@ class _Search:
         return _REPEATS if self.panel.stochastic else 1
 
     def answer(self) -> tuple[Rows, float]:
-        """The best set, or the start where held-back judges find it worse, and the best's optimism."""
+        """The best set, or the start where judges find it worse, and the best's optimism."""
         if self.best is self.start:
             return self.start, 0.0
         panel = self.panel
@@ -223,7 +230,9 @@ class _Search:
         judged = _mean(runs)
         gain, error = panel.confirm(judged[1], judged[0])
         optimism = float(panel.compare(judged[1], judged[0])[0]) - gain
-        return (self.start if gain < -_DOUBT * error else np.sort(self.best)), optimism
+        # most judges took part in the search: where they, too, find fewer right answers, there is no gain
+        worse = gain < -_DOUBT * error or panel.plain_gain(judged[1], judged[0]) < 0
+        return (self.start if worse else np.sort(self.best)), optimism
 
     def _spent(self) -> float:
         """Share of the trainings, or of the time, that is used up; 1 where no further round fits."""
@@ -252,10 +261,34 @@ class _Search:
         out[:greedy], into[:greedy] = -estimate[self.best], estimate[outside]
         exchanged[:greedy] = np.geomspace(1, most, greedy).round()
         leaving, entering = _largest(out, most), outside[_largest(into, most)]
-        which, place = np.nonzero(np.arange(most) < exchanged[:, None])
+        exchanges = np.arange(most) < exchanged[:, None]
+        bound = exchanges & self._bound(leaving, exchanges)
+        which, place = np.nonzero(exchanges & ~bound)
         sets = np.repeat(self.best[None], count, axis=0)
         sets[which, leaving[which, place]] = entering[which, place]
+        for k, j in zip(*np.nonzero(bound), strict=True):
+            self._exchange_within_class(sets[k], leaving[k, j], outside, into[k])
         return sets
+
+    def _bound(self, leaving: NDArray[np.int64], exchanges: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which exchanges would take a class below its floor, were the entering row of another class."""
+        split = self.panel.split
+        if split.task == "regression":
+            return np.zeros_like(exchanges)
+        spare = np.maximum(np.bincount(split.y[self.best], minlength=split.n_classes) - self._floors, 0)
+        classes = split.y[self.best[leaving]]
+        one_hot = (classes[..., None] == np.arange(split.n_classes)) & exchanges[..., None]
+        left = np.take_along_axis(one_hot.cumsum(axis=1), classes[..., None], axis=2)[..., 0]
+        return np.asarray(left > spare[classes])
+
+    def _exchange_within_class(
+        self, rows: Rows, place: np.int64, outside: Rows, into: NDArray[np.float64]
+    ) -> None:
+        """Let the row at a place of a set leave for the most promising one of its class, if there is one."""
+        own = np.flatnonzero(self.panel.split.y[outside] == self.panel.split.y[rows[place]])
+        own = own[~np.isin(outside[own], rows)]
+        if len(own):
+            rows[place] = outside[own[into[own].argmax()]]
 
     def _learn(self, sets: Rows, gains: NDArray[np.float64]) -> None:
         n, count = self.panel.split.n_rows, len(sets)
@@ -274,7 +307,8 @@ class _Search:
 
 
 def _mean(runs: list[Judged]) -> Judged:
-    return Judged(np.mean([run.scores for run in runs], axis=0), runs[0].outside)
+    scores, right = (np.mean([getattr(run, name) for run in runs], axis=0) for name in ("scores", "right"))
+    return Judged(scores, right, runs[0].outside)
 
 
 def _largest(keys: NDArray[np.float64], count: int) -> NDArray[np.int64]:
@@ -293,21 +327,37 @@ def default_trainings(panel: Panel, size: int) -> int:
     return int(np.clip(TRAININGS / numbers**0.3, 500, TRAININGS))
 
 
-def check_options(**options: Any) -> None:
-    """Complain about keyword arguments that :func:`refine` does not have or values it cannot use."""
+def check_options(options: dict[str, Any], split: Split | None = None) -> None:
+    """Complain about keyword arguments that :func:`refine` does not have or values it cannot use.
+
+    With a split, also about those that do not apply to it.
+    """
     known = [name for name, p in inspect.signature(refine).parameters.items() if p.kind == p.KEYWORD_ONLY]
     for name, value in options.items():
         if name not in known:
             raise InputError(f"refine has no option {name!r}: it has {', '.join(known)}")
-        whole = isinstance(value, Integral) and not isinstance(value, bool)
-        if name == "trainings" and value is not None and not (whole and value >= _LEAST):
-            raise InputError(f"trainings={value!r}: use a whole number of at least {_LEAST}, e.g. 2000")
-        if name == "seconds" and value is not None and not value > 0:
-            raise InputError(f"seconds={value!r}: use a positive number, or None for no limit")
-        if name == "judges" and value not in ("all", "validation"):
-            raise InputError(f"judges={value!r}: use 'all' or 'validation'")
-        if name == "score" and value not in (None, "accuracy", "balanced", "squared_error"):
-            raise InputError(f"score={value!r}: use 'accuracy', 'balanced' or 'squared_error'")
+        if value is not None or name in ("judges", "seed"):
+            _check_value(name, value)
+    if split is not None:
+        check_judges(split, options.get("judges", "all"))
+        check_score(split, options.get("score"))
+
+
+def _check_value(name: str, value: Any) -> None:
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if name == "trainings" and not (whole and value >= _LEAST):
+        raise InputError(f"trainings={value!r}: use a whole number of at least {_LEAST}, e.g. 2000")
+    if name == "seconds" and not (number and value > 0):
+        raise InputError(f"seconds={value!r}: use a positive number, or None for no limit")
+    if name == "judges" and value not in ("all", "validation"):
+        raise InputError(f"judges={value!r}: use 'all' or 'validation'")
+    if name == "score" and value not in ("accuracy", "balanced", "squared_error"):
+        raise InputError(f"score={value!r}: use 'accuracy', 'balanced' or 'squared_error'")
+    if name == "seed" and not (whole and 0 <= value < 2**63):
+        raise InputError(f"seed={value!r}: use a whole number of at least 0")
+    if name == "callback" and not callable(value):
+        raise InputError(f"callback={value!r}: pass a function of the trainings so far and the rows")
 
 
 def _start(selection: Any, split: Split) -> tuple[Selection, Rows]:

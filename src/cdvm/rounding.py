@@ -18,7 +18,7 @@ from scipy.special import ndtr
 from cdvm.errors import InputError
 from cdvm.program import Program
 
-__all__ = ["keep_classes", "loss_of", "swap_search", "top_rows"]
+__all__ = ["class_floors", "keep_classes", "loss_of", "swap_search", "top_rows"]
 
 Rows = NDArray[np.int64]
 
@@ -89,32 +89,49 @@ def swap_search(program: Program, rows: NDArray[Any], *, candidates: int = 64, p
     return np.flatnonzero(chosen) if program.objective(chosen) > before else start
 
 
-def keep_classes(program: Program, rows: NDArray[Any], weights: NDArray[Any], y: NDArray[Any]) -> Rows:
-    """The rows with every class of ``y`` among them, where the budget allows.
+def class_floors(y: NDArray[Any], size: int) -> Rows:
+    """Rows of each class that ``size`` rows should have at least, by class code.
 
-    T does not say that a class without any row is never predicted. Each class that is missing gets its row of
-    largest weight, in place of the row of least weight of a class that has others.
+    Twice its share of the table, but at least two and at most half of what equal shares would give; fewer
+    where the class or the budget is smaller than that. None where there are more classes than rows.
+
+    >>> import numpy as np
+    >>> class_floors(np.repeat([0, 1, 2], [950, 49, 1]), 100)
+    array([16,  9,  1])
+    """
+    counts = np.bincount(y)
+    there = int(np.count_nonzero(counts))
+    if there > size:
+        return np.zeros_like(counts)
+    least, most = min(2, size // there), size // (2 * there)
+    share = np.minimum(2 * size * counts // len(y), most)
+    return np.asarray(np.minimum(counts, np.maximum(share, least)), dtype=np.int64)
+
+
+def keep_classes(program: Program, rows: NDArray[Any], weights: NDArray[Any], y: NDArray[Any]) -> Rows:
+    """The rows with enough of every class of ``y`` among them, see :func:`class_floors`.
+
+    T does not say that a class without any row is never predicted. A class that lacks rows gets those of its
+    largest weight, in place of the rows of least weight of classes that have some to spare.
 
     >>> import numpy as np
     >>> program = Program(np.array([[0.4], [0.5], [0.1]]), budget=2)
     >>> keep_classes(program, np.array([0, 1]), np.array([1.0, 1.0, 0.0]), np.array([0, 0, 1]))
     array([1, 2])
     """
-    counts = np.bincount(y[rows], minlength=int(y.max()) + 1)
-    missing = np.setdiff1d(y, y[rows])
-    if len(np.unique(y)) > len(rows):
-        return np.asarray(rows)
-    kept = np.asarray(rows).copy()
+    kept, floors = np.asarray(rows, dtype=np.int64).copy(), class_floors(y, len(rows))
+    spare = np.bincount(y[kept], minlength=len(floors)) - floors
     best_last = np.lexsort((-np.arange(len(y)), program.gains, np.round(weights, 9)))
     rank = np.empty(len(y), dtype=np.int64)
     rank[best_last] = np.arange(len(y))
-    for code in missing:
-        several = np.flatnonzero(counts[y[kept]] > 1)
-        leaves = several[rank[kept[several]].argmin()]
-        counts[y[kept[leaves]]] -= 1
-        counts[code] = 1
-        own = np.flatnonzero(y == code)
-        kept[leaves] = own[rank[own].argmax()]
+    for code in np.flatnonzero(spare < 0).tolist():
+        own = np.setdiff1d(np.flatnonzero(y == code), kept)
+        for enters in own[np.argsort(-rank[own])[: -spare[code]]]:
+            several = np.flatnonzero(spare[y[kept]] > 0)
+            leaves = several[rank[kept[several]].argmin()]
+            spare[y[kept[leaves]]] -= 1
+            kept[leaves] = enters
+        spare[code] = 0
     return np.sort(kept)
 
 

@@ -1,10 +1,17 @@
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
 from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import IsolationForest, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.mixture import GaussianMixture
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -13,6 +20,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from cdvm.errors import InputError
+from cdvm.learners import make_learner
 from cdvm.learners.sklearn import SklearnLearner
 from cdvm.split import Split
 from cdvm.subsets import Design, Subsets
@@ -106,7 +114,9 @@ def test_regression():
 def test_what_cannot_be_done_is_named(digits):
     with pytest.raises(InputError, match=r"has no fit\(\)"):
         SklearnLearner(object())
-    with pytest.raises(InputError, match="Ridge does not fit a classification split"):
+    with pytest.raises(
+        InputError, match=r"learner=Ridge\(\) is a regressor and does not fit a classification split"
+    ):
         SklearnLearner(Ridge()).bind(digits, digits.X_val)
     subsets = Subsets.of([range(100)], digits.n_rows, first=12)
     pairs = SklearnLearner(SVC(decision_function_shape="ovo")).bind(digits, digits.X_val)
@@ -130,3 +140,112 @@ def test_spec_describes_nested_estimators_by_their_parameters():
     assert spec["params"]["svc__C"] == "2.0"
     assert spec == SklearnLearner(make_pipeline(StandardScaler(), SVC(C=2.0))).spec()
     assert spec != SklearnLearner(make_pipeline(StandardScaler(), SVC(C=3.0))).spec()
+
+
+class Strict(ClassifierMixin, BaseEstimator):
+    """Nearest class mean that, like some libraries, takes labels 0 to k - 1 only and warns of each fit."""
+
+    def fit(self, X, y):
+        if set(y) != set(range(len(set(y)))):
+            raise RuntimeError(f"labels must be 0..k-1\nnot {sorted(set(y))}")
+        warnings.warn("few rows", RuntimeWarning, stacklevel=1)
+        self.classes_ = np.unique(y)
+        self.means_ = np.stack([X[y == c].mean(axis=0) for c in self.classes_])
+        return self
+
+    def predict_proba(self, X):
+        near = 1 / (1e-9 + ((X[:, None] - self.means_) ** 2).sum(axis=2))
+        warnings.warn("a guess", UserWarning, stacklevel=1)
+        return near / near.sum(axis=1, keepdims=True)
+
+    def predict(self, X):
+        return self.predict_proba(X).argmax(axis=1)
+
+
+def test_labels_are_counted_anew_where_a_subset_lacks_classes(digits):
+    some = np.flatnonzero(np.isin(digits.y, [2, 5, 9]))[:60]
+    trainer = SklearnLearner(Strict()).bind(digits, digits.X_val)
+    answer = trainer.predict(Subsets.of([some, range(200)], digits.n_rows))
+    means = {c: digits.X[some][digits.y[some] == c].mean(axis=0) for c in (2, 5, 9)}
+    nearest = [min(means, key=lambda c: ((x - means[c]) ** 2).sum()) for x in digits.X_val]
+    assert answer[0].tolist() == nearest
+    assert len(np.unique(answer[1])) == 10
+    scores = trainer.scores(Subsets.of([some], digits.n_rows))[0]
+    assert (scores.argmax(axis=1) == nearest).all()
+    assert (scores[:, [0, 1, 3, 4, 6, 7, 8]] == 0).all()
+
+
+def test_weights_of_classes_keep_their_classes(digits):
+    some = np.flatnonzero(np.isin(digits.y, [1, 8]))[:40]
+    heavy = {c: 1e4 if c == 8 else 1e-4 for c in range(10)}
+    answer = SklearnLearner(LogisticRegression(class_weight=heavy)).predict(
+        digits, Subsets.of([some], digits.n_rows), digits.X_val
+    )
+    assert (answer == 8).all()
+
+
+def test_warnings_of_single_fits_are_not_shown(digits):
+    learner = SklearnLearner(Strict())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        trainer = learner.bind(digits, digits.X_val)
+        trainer.predict(Subsets.of([range(100)], digits.n_rows))
+        trainer.scores(Subsets.of([range(100)], digits.n_rows))
+
+
+def test_an_error_of_another_library_names_the_model_in_one_line(digits):
+    class Proud(GaussianNB):
+        def fit(self, X, y):
+            raise KeyError("no\nstack trace, please")
+
+    with pytest.raises(InputError, match=r"Proud cannot be used on the 30 rows of model 4: 'no") as caught:
+        SklearnLearner(Proud()).predict(digits, Subsets.of([range(30)], digits.n_rows, first=4), digits.X_val)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (KMeans(3), r"learner=KMeans\(n_clusters=3\) is a clusterer: pass a classifier or a regressor"),
+        (make_pipeline(StandardScaler(), KMeans(3)), "is a clusterer"),
+        (IsolationForest(), "is an outlier detector"),
+        (GaussianMixture(), "is a density estimator"),
+        (StandardScaler(), r"learner=StandardScaler\(\) has no predict\(\)"),
+        (make_pipeline(StandardScaler(), PCA()), r"has no predict\(\)"),
+        (None, r"learner=None has no fit\(\)"),
+    ],
+    ids=lambda e: type(e).__name__ if not isinstance(e, str) else "",
+)
+def test_what_does_not_predict_classes_or_targets_is_refused(estimator, message):
+    with pytest.raises(InputError, match=message) as caught:
+        make_learner(estimator)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_estimator_without_scikit_learns_base_classes_is_a_classifier(digits):
+    class Plain:
+        def get_params(self, deep=True):
+            return {}
+
+        def set_params(self, **params):
+            return self
+
+        def fit(self, X, y):
+            self.most_ = np.bincount(y).argmax()
+            return self
+
+        def predict(self, X):
+            return np.full(len(X), self.most_)
+
+    learner = SklearnLearner(Plain())
+    assert learner.task == "classification"
+    sevens = np.flatnonzero(digits.y == 7)[:20]
+    answer = learner.predict(digits, Subsets.of([[*sevens, 0]], digits.n_rows), digits.X_val)
+    assert (answer == 7).all()
+
+
+def test_estimators_get_one_thread_each(digits):
+    forest = make_pipeline(StandardScaler(), RandomForestClassifier(2, n_jobs=2))
+    trainer = SklearnLearner(forest).bind(digits, digits.X_val)
+    assert trainer.estimator.get_params()["randomforestclassifier__n_jobs"] == 1
+    assert forest.get_params()["randomforestclassifier__n_jobs"] == 2

@@ -169,7 +169,7 @@ def _sentences(report: dict[str, Any], out: Path | None) -> list[str]:
             f"took {report['fit_seconds']:.1f} s"
         )
         if report["degenerate_models"]:
-            how += f"; {report['degenerate_models']} saw one class or no row and answered with a constant"
+            how += f"; {report['degenerate_models']} gave every judge the same answer"
         how += "."
     if trained := [line["trainings"] for line in report["budgets"].values() if "trainings" in line]:
         optimism = max(line["optimism"] for line in report["budgets"].values())

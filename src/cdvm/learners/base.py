@@ -20,7 +20,7 @@ from cdvm.parallel import Prefer
 from cdvm.split import Features, Split, Task
 from cdvm.subsets import Subsets
 
-__all__ = ["Learner", "Trainer", "class_counts", "degenerate"]
+__all__ = ["Learner", "Trainer", "class_counts", "constant_models", "degenerate"]
 
 
 class Learner(ABC):
@@ -29,6 +29,16 @@ class Learner(ABC):
     name: ClassVar[str]
     task: Task = "classification"
     stochastic: bool = False  # whether two trainings on the same rows may differ
+
+    @property
+    def title(self) -> str:
+        """What to call it in a message."""
+        return self.name
+
+    @property
+    def thrift(self) -> str:
+        """Settings with which it learns from fewer rows, as one would write them, if there are any."""
+        return ""
 
     @abstractmethod
     def bind(self, split: Split, X: Features) -> Trainer:
@@ -109,3 +119,12 @@ def degenerate(split: Split, subsets: Subsets) -> tuple[NDArray[Any], NDArray[np
     constant = counts.argmax(axis=1)
     constant[counts.sum(axis=1) == 0] = np.bincount(split.y, minlength=split.n_classes).argmax()
     return constant, free
+
+
+def constant_models(trainer: Trainer, subsets: Subsets, answer: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which models had to give every row the same answer, or did: they learnt nothing."""
+    known = degenerate(trainer.split, subsets)
+    had_to = np.zeros(len(subsets), dtype=bool) if known is None else ~known[1]
+    if answer.shape[1] < 2:
+        return had_to
+    return np.asarray(had_to | (answer == answer[:, :1]).reshape(len(answer), -1).all(axis=1))

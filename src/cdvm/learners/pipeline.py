@@ -54,7 +54,7 @@ class PipelineLearner(Learner):
             raise InputError(f"step {found[0]!r} of the pipeline is fitted anew on every subset")
         self.pipeline = pipeline
         self.last = last
-        self.task = last.task
+        self.task, self.stochastic = last.task, last.stochastic
 
     def bind(self, split: Split, X: Features) -> Trainer:
         features = self._transform(split.X)

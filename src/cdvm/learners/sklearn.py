@@ -1,4 +1,9 @@
-"""Any scikit-learn estimator, one fit a model."""
+"""Any scikit-learn estimator, one fit a model.
+
+Thousands of fits run side by side, so each has one thread, and what an estimator would warn of or print every
+time is not shown. Labels are counted anew in every training set, 0 to the number of classes it has: some
+estimators of other libraries accept no others.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +14,24 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone, is_regressor
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import clone
+from sklearn.utils import get_tags
 
 from cdvm.errors import InputError
 from cdvm.learners.base import Learner, Trainer
 from cdvm.parallel import Prefer
-from cdvm.split import Features, Split
+from cdvm.split import Features, Split, Task
 from cdvm.subsets import Stream, Subsets, draw_words
 
 __all__ = ["SklearnLearner"]
+
+# what libraries with threads and messages of their own need to be told, where scikit-learn's do not
+_ALONE: dict[str, dict[str, Any]] = {
+    "lightgbm": {"n_jobs": 1, "verbose": -1},
+    "xgboost": {"n_jobs": 1, "verbosity": 0},
+}
+# rows, or their weight, that a leaf of a tree must have: by default more than a small subset holds
+_THRIFT = {"min_child_samples": 1, "min_samples_leaf": 1, "min_child_weight": 0}
 
 
 class SklearnLearner(Learner):
@@ -27,6 +40,8 @@ class SklearnLearner(Learner):
     Parameters
     ----------
     estimator : scikit-learn classifier or regressor
+        Or one that follows scikit-learn's conventions. Its ``n_jobs`` is not used: models are trained side by
+        side instead.
 
     Attributes
     ----------
@@ -40,16 +55,32 @@ class SklearnLearner(Learner):
         for method in ("fit", "predict", "get_params"):
             if not hasattr(estimator, method):
                 raise InputError(
-                    f"learner={estimator!r} has no {method}(): pass a scikit-learn estimator or a name"
+                    f"learner={_short(estimator)} has no {method}(): pass a classifier or regressor with "
+                    "scikit-learn's methods, or a name"
                 )
         self.estimator = estimator
         self.note: str | None = None
-        self.task = "regression" if is_regressor(estimator) else "classification"
-        self.stochastic = bool(_open_states(estimator))
+        self.task = _task_of(estimator)
+        self.stochastic = bool(_open_states(estimator)) or _says_it_is_random(estimator)
+
+    @property
+    def title(self) -> str:
+        return type(self.estimator).__name__
+
+    @property
+    def thrift(self) -> str:
+        return ", ".join(
+            f"{name}={_THRIFT[name]}"
+            for name, value in self.estimator.get_params().items()
+            if name in _THRIFT and value is not None and value > _THRIFT[name]
+        )
 
     def bind(self, split: Split, X: Features) -> Trainer:
         if self.task != split.task:
-            raise InputError(f"{type(self.estimator).__name__} does not fit a {split.task} split")
+            kind = "regressor" if self.task == "regression" else "classifier"
+            raise InputError(
+                f"learner={_short(self.estimator)} is a {kind} and does not fit a {split.task} split"
+            )
         return _SklearnTrainer(split, X, self.estimator)
 
     def spec(self) -> dict[str, Any]:
@@ -69,15 +100,19 @@ class _SklearnTrainer(Trainer):
 
     def __init__(self, split: Split, X: Features, estimator: Any) -> None:
         super().__init__(split, X)
-        self.estimator = estimator
+        self.estimator = clone(estimator).set_params(**_alone(estimator))
         self._open_states = _open_states(estimator)
+        weights = [v for k, v in estimator.get_params().items() if k.rpartition("__")[2] == "class_weight"]
+        self._recoded = split.task == "classification" and not any(isinstance(w, dict) for w in weights)
 
     def _labels(self, subsets: Subsets) -> NDArray[Any]:
         dtype = np.float64 if self.split.task == "regression" else np.int32
         answer = np.empty((len(subsets), self.X.shape[0]), dtype=dtype)
         for k in range(len(subsets)):
-            with self._naming(subsets, k):
-                answer[k] = self._fit(subsets, k).predict(self.X)
+            with self._one_of_many(subsets, k):
+                model, present = self._fit(subsets, k)
+                found = model.predict(self.X)
+                answer[k] = found if present is None else present[np.asarray(found, dtype=np.int64)]
         return answer
 
     def _scores(self, subsets: Subsets) -> NDArray[np.floating[Any]]:
@@ -89,8 +124,8 @@ class _SklearnTrainer(Trainer):
             )
         answer = np.empty((len(subsets), self.X.shape[0], self.split.n_classes), dtype=np.float32)
         for k in range(len(subsets)):
-            with self._naming(subsets, k):
-                model = self._fit(subsets, k)
+            with self._one_of_many(subsets, k):
+                model, present = self._fit(subsets, k)
                 scores = np.asarray(getattr(model, method)(self.X))
             if scores.ndim == 1:
                 scores = np.column_stack([-scores, scores])
@@ -100,38 +135,101 @@ class _SklearnTrainer(Trainer):
                     "set decision_function_shape='ovr'"
                 )
             answer[k] = 0.0 if method == "predict_proba" else scores.min(axis=1, keepdims=True)
-            answer[k][:, model.classes_] = scores
+            codes = np.asarray(model.classes_, dtype=np.int64)
+            answer[k][:, codes if present is None else present[codes]] = scores
         return answer
 
-    def _fit(self, subsets: Subsets, k: int) -> Any:
+    def _fit(self, subsets: Subsets, k: int) -> tuple[Any, NDArray[np.int64] | None]:
+        """The model, and the class that each of its labels stands for (None: the labels are the classes)."""
         rows = subsets.rows(k)
         model = clone(self.estimator)
         if self._open_states:
             number = int(subsets.models[k])
             words = draw_words(subsets.seed, Stream.ESTIMATOR, number, 1, len(self._open_states))[0]
-            model.set_params(
-                **{key: int(w >> np.uint64(33)) for key, w in zip(self._open_states, words, strict=True)}
-            )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            return model.fit(self.split.X[rows], self.split.y[rows])
+            seeds = (words >> np.uint64(33)).tolist()
+            _set_states(model, dict(zip(self._open_states, seeds, strict=True)))
+        present, y = None, self.split.y[rows]
+        if self._recoded:
+            present, y = np.unique(y, return_inverse=True)
+        return model.fit(self.split.X[rows], y), present
 
     @contextmanager
-    def _naming(self, subsets: Subsets, k: int) -> Iterator[None]:
-        """Let an estimator's complaint name the model and its rows."""
+    def _one_of_many(self, subsets: Subsets, k: int) -> Iterator[None]:
+        """Let an estimator's complaint name the model and its rows, and its warnings be silent."""
         try:
-            yield
-        except ValueError as error:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                yield
+        except MemoryError:
+            raise
+        except Exception as error:  # other libraries have errors of their own
+            said = (str(error) or type(error).__name__).splitlines()[0]
             raise InputError(
                 f"{type(self.estimator).__name__} cannot be used on the {len(subsets.rows(k))} rows of model "
-                f"{int(subsets.models[k])}: {error}"
+                f"{int(subsets.models[k])}: {said}"
             ) from error
 
 
+def _task_of(estimator: Any) -> Task:
+    try:
+        kind = get_tags(estimator).estimator_type
+    except AttributeError:  # it has scikit-learn's methods and none of its base classes
+        kind = getattr(estimator, "_estimator_type", None)
+    if kind not in (None, "classifier", "regressor"):
+        article = "an" if kind[0] in "aeiou" else "a"
+        raise InputError(
+            f"learner={_short(estimator)} is {article} {kind.replace('_', ' ')}: "
+            "pass a classifier or a regressor"
+        )
+    return "regression" if kind == "regressor" else "classification"
+
+
+def _says_it_is_random(estimator: Any) -> bool:
+    try:
+        return bool(get_tags(estimator).non_deterministic)
+    except AttributeError:
+        return False
+
+
+def _alone(estimator: Any) -> dict[str, Any]:
+    """Parameters that give an estimator, and those inside it, one thread and no messages."""
+    nested = {k: v for k, v in estimator.get_params().items() if hasattr(v, "get_params")}
+    settings: dict[str, Any] = {}
+    for prefix, part in {"": estimator, **{f"{key}__": value for key, value in nested.items()}}.items():
+        if isinstance(part, type):
+            continue
+        libraries = {base.__module__.partition(".")[0] for base in type(part).__mro__}
+        own = next((_ALONE[name] for name in _ALONE if name in libraries), None)
+        if own is None:
+            own = {"n_jobs": 1} if part.get_params(deep=False).get("n_jobs") is not None else {}
+        settings |= {prefix + key: value for key, value in own.items()}
+    return settings
+
+
 def _open_states(estimator: Any) -> list[str]:
-    """Parameters that seed the estimator's randomness and were left to us."""
-    return [
-        key
-        for key, value in estimator.get_params(deep=True).items()
-        if (key == "random_state" or key.endswith("__random_state")) and value is None
-    ]
+    """Parameters that seed the estimator's randomness and were left to us.
+
+    Those that divide rows into parts (``cv=KFold(shuffle=True)``) are no estimators but have a state, too.
+    """
+    found = []
+    for key, value in estimator.get_params(deep=True).items():
+        last = key.rpartition("__")[2]
+        splits = hasattr(value, "split") and getattr(value, "shuffle", True)
+        if (last == "random_state" and value is None) or (
+            splits and not hasattr(value, "get_params") and getattr(value, "random_state", 0) is None
+        ):
+            found.append(key)
+    return found
+
+
+def _set_states(model: Any, seeds: dict[str, int]) -> None:
+    params = model.get_params()
+    for key, seed in seeds.items():
+        if params[key] is not None:  # a clone has its own
+            params[key].random_state = seed
+    model.set_params(**{key: seed for key, seed in seeds.items() if params[key] is None})
+
+
+def _short(estimator: Any) -> str:
+    """An estimator's text in one line."""
+    return " ".join(repr(estimator).split())

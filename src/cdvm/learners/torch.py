@@ -76,6 +76,7 @@ class TorchLearner(Learner):
     """
 
     name = "torch"
+    stochastic = True  # initial weights, the order of batches, dropout
 
     def __init__(
         self,
