@@ -12,7 +12,7 @@ from cdvm.errors import InputError
 from cdvm.learners import Learner, make_learner
 from cdvm.split import Split
 
-__all__ = ["Source", "load_source", "parse_keep"]
+__all__ = ["Source", "load_source", "parse_amount", "parse_keep"]
 
 _VALIDATION_SHARE = _TEST_SHARE = 0.1
 
@@ -31,6 +31,8 @@ class Source:
     learner_name : str
     scaled : bool
         Whether features were standardised.
+    files : list of path
+        The tables that were read.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Source:
     learner: Learner
     learner_name: str
     scaled: bool
+    files: list[Path]
 
 
 def parse_keep(word: str) -> tuple[str, float]:
@@ -47,14 +50,23 @@ def parse_keep(word: str) -> tuple[str, float]:
     >>> parse_keep("5%"), parse_keep("0.05"), parse_keep("120")
     (('5pct', 0.05), ('5pct', 0.05), ('120rows', 120))
     """
+    amount = parse_amount("--keep", word)
+    return (f"{amount}rows" if isinstance(amount, int) else f"{100 * amount:.10g}pct"), amount
+
+
+def parse_amount(flag: str, word: str) -> float:
+    """A share (float) such as 5% or 0.05, or a number of rows (int) such as 120.
+
+    >>> parse_amount("--share", "2.5%"), parse_amount("--share", "40")
+    (0.025, 40)
+    """
     text = word.strip()
     if re.fullmatch(r"[+-]?\d+", text):
-        return f"{text}rows", int(text)
+        return int(text)
     number = re.fullmatch(r"([+-]?\d*\.?\d+(?:[eE]-?\d+)?)\s*(%?)", text)
     if number is None:
-        raise InputError(f"--keep {word!r}: use a share such as 5% or 0.05, or a number of rows such as 120")
-    share = float(number[1]) / (100 if number[2] else 1)
-    return f"{100 * share:.10g}pct", share
+        raise InputError(f"{flag} {word!r}: use a share such as 5% or 0.05, or a number of rows such as 120")
+    return float(number[1]) / (100 if number[2] else 1)
 
 
 def load_source(
@@ -69,6 +81,7 @@ def load_source(
     learner: str,
     scale: bool | None,
     seed: int,
+    reporting: bool = True,
 ) -> Source:
     """Read, check and split what the user named.
 
@@ -80,6 +93,8 @@ def load_source(
         Whether validation rows that a data set brings go before the last two.
     test : str
         A file, a share, or nothing.
+    reporting : bool
+        Whether rows are wanted to report on, so that some are held out with the validation rows.
     """
     if (path is None) == (not dataset):
         raise InputError("name one table, or a data set with --dataset, e.g. --dataset digits")
@@ -112,7 +127,7 @@ def load_source(
             present = [c for c in ignore if c in other.frame.columns]
             parts[f"X_{part}"], parts[f"y_{part}"] = other.features_and_labels(target, present)
     if share is None:
-        share = _TEST_SHARE if not parts and validation == "holdout" else 0.0
+        share = _TEST_SHARE if reporting and not parts and validation == "holdout" else 0.0
     elif "X_val" in parts:
         raise InputError(f"--test {test} holds rows out where no --validation table is given: name a table")
     split = Split.from_arrays(
@@ -126,7 +141,13 @@ def load_source(
         random_state=seed,
     )
     split = split.standardized() if scale else split
-    return Source(name, table, split, made, learner or made.name, scale)
+    named = [
+        path,
+        None if validation in ("oob", "holdout") else Path(validation),
+        Path(test) if test else None,
+    ]
+    files = [file for file in named if file is not None and file.is_file()]
+    return Source(name, table, split, made, learner or made.name, scale, files)
 
 
 def _parse_share(word: str) -> float | None:

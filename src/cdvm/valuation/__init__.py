@@ -11,7 +11,14 @@ from typing import Any
 from cdvm.errors import InputError, unknown_name
 from cdvm.valuation.banzhaf import banzhaf_from_outcomes
 from cdvm.valuation.base import Game, LearnerLike, Rows, Utility, Values, utilities
-from cdvm.valuation.noise import NoiseReport, detection_report, flip_labels, flip_split, suspects
+from cdvm.valuation.noise import (
+    NoiseReport,
+    detection_report,
+    flip_labels,
+    flip_split,
+    p_values,
+    suspects,
+)
 from cdvm.valuation.out_of_bag import record_bootstrap
 from cdvm.valuation.stopping import RankStability, StandardError, StoppingRule
 
@@ -28,6 +35,7 @@ __all__ = [
     "flip_labels",
     "flip_split",
     "needs_validation",
+    "p_values",
     "record_bootstrap",
     "suspects",
     "utilities",
