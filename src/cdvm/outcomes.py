@@ -92,7 +92,7 @@ class Outcomes:
         if self.binary:
             return np.unpackbits(self.data, axis=1, count=self.n_judges)
         if self.answers is not None:
-            return (self.answers == 0).astype(np.uint8)
+            return np.asarray(self.answers == 0).view(np.uint8)
         return self.data
 
     def first(self, n_models: int) -> Outcomes:

@@ -17,7 +17,7 @@ import re
 import warnings
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -64,7 +64,7 @@ class Results:
             _refuse_other(path, here.protocol, protocol)
         elif path.exists() and (not path.is_dir() or any(path.glob("*.parquet"))):
             raise InputError(f"out={str(path)!r} is no results directory: name another")
-        (path / "parts").mkdir(parents=True, exist_ok=True)
+        path.mkdir(parents=True, exist_ok=True)
         write_whole(path / "protocol.json", (json.dumps(protocol.to_dict(), indent=2) + "\n").encode())
         return cls(path, protocol)
 
@@ -85,6 +85,7 @@ class Results:
     def writing(self) -> Iterator[None]:
         """Keep other runs out, and clear away what killed ones left; damaged parts are set aside."""
         with _locked(self.path):
+            (self.path / "parts").mkdir(exist_ok=True)
             for folder in (self.path, self.path / "parts"):
                 for file in [f for f in folder.glob(".*") if part_of(f.name)]:
                     file.unlink(missing_ok=True)
@@ -121,6 +122,7 @@ class Results:
         dataset, method, repetition = unit
         content = _parquet(pd.DataFrame(rows))
         name = f"{quote(dataset, safe='')}~{quote(method, safe='')}~{repetition}~{zlib.crc32(content):08x}"
+        (self.path / "parts").mkdir(exist_ok=True)
         write_whole(self.path / "parts" / f"{name}.parquet", content)
 
     def join(self) -> None:
@@ -137,21 +139,28 @@ class Results:
         """Replace the table; whenever that is interrupted, the table there is one that its digests allow."""
         file, digest = self.path / _WHOLE, _digest(content)
         before = [_digest(file.read_bytes())] if file.exists() else []
-        for allowed in ([*before, digest], [digest]):
-            lines = "".join(f"{one}  {_WHOLE}\n" for one in allowed)
-            write_whole(self.path / _DIGEST, lines.encode())
-            if allowed != [digest] or not before:
-                write_whole(file, content)
+        self._allow([*before, digest])
+        write_whole(file, content)
+        self._allow([digest])
+
+    def _allow(self, digests: list[str]) -> None:
+        write_whole(self.path / _DIGEST, "".join(f"{one}  {_WHOLE}\n" for one in digests).encode())
+
+    def _allowed(self) -> list[str]:
+        file = self.path / _DIGEST
+        return file.read_text(errors="replace").split() if file.exists() else []
 
     def _read_whole(self, columns: list[str] | None = None) -> pd.DataFrame | None:
         file = self.path / _WHOLE
         if not file.exists():
             return None
-        content, digests = file.read_bytes(), self.path / _DIGEST
-        if digests.exists() and _digest(content) not in digests.read_text().split():
+        allowed = self._allowed()
+        content = file.read_bytes()
+        allowed += self._allowed()  # a run may have replaced the table meanwhile
+        if allowed and _digest(content) not in allowed:
             raise StoreError(
-                f"{file} is damaged, its checksum is not that of {_DIGEST}: restore it from a copy, or delete "
-                "both and run the benchmark again"
+                f"{file} is damaged, its checksum is not that in {_DIGEST}: restore it from a copy, or "
+                "delete both and run the benchmark again"
             )
         return _table(file, content, columns)
 
@@ -165,7 +174,10 @@ class Results:
         import pandas as pd
 
         # parts first: a run that ends meanwhile moves them to the table
-        parts = [(file, file.read_bytes()) for _, file in self._parts()]
+        parts = []
+        for _, file in self._parts():
+            with suppress(FileNotFoundError):
+                parts.append((file, file.read_bytes()))
         for file, content in parts:
             if not _is_whole(file, content):
                 raise StoreError(
@@ -220,7 +232,7 @@ def _locked(directory: Path) -> Iterator[None]:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise InputError(
-                f"out={str(directory)!r} is being written by another run: wait for it, or name another directory"
+                f"out={str(directory)!r} is being written by another run: wait for it, or name another place"
             ) from error
         except OSError:  # a filesystem without locks
             pass

@@ -168,7 +168,7 @@ def _parse(path: Path, header: bytes, records: list[bytes], separator: str) -> p
     options: dict[str, Any] = {"sep": separator, "index_col": False, "low_memory": False}
     if separator == ";" and _decimal_commas(records):
         options["decimal"] = ","
-    frame = pd.read_csv(BytesIO(b"".join([header, *records])), **options)
+    frame: pd.DataFrame = pd.read_csv(BytesIO(b"".join([header, *records])), **options)
     if len(frame) != len(records):
         raise InputError(
             f"{path} cannot be read: {len(records)} records are {len(frame)} rows. Check its quotes"

@@ -21,7 +21,7 @@ from cdvm.cli.value_report import (
 from cdvm.errors import InputError
 from cdvm.valuation import flip_split, needs_validation, p_values, valuation_names, value_rows
 from cdvm.valuation.detection import detect, detect_with_each
-from cdvm.valuation.noise import RATE, check_rate
+from cdvm.valuation.noise import RATE, check_rate, has_evidence, no_evidence
 from cdvm.valuation.stopping import make_rule
 
 __all__ = ["ValueRequest", "run_value"]
@@ -123,6 +123,10 @@ def run_value(request: ValueRequest) -> None:
 def _check(request: ValueRequest) -> None:
     """Refuse options that do not go together, before any work is done."""
     method = request.method
+    if request.error is not None and not request.error > 0:
+        raise InputError(f"--error {request.error}: use a standard error above 0, e.g. 0.01")
+    if request.stable is not None and not 0 < request.stable < 1:
+        raise InputError(f"--stable {request.stable}: use a correlation between 0 and 1, e.g. 0.9")
     if request.report not in ("values", "noise"):
         raise InputError(f"--report {request.report!r}: use values or noise")
     if request.flip is not None and request.report != "noise":
@@ -132,6 +136,12 @@ def _check(request: ValueRequest) -> None:
             "--method all compares methods at finding flipped labels: add --flip 0.1 --report noise, or "
             f"choose one of {', '.join(valuation_names())}"
         )
+    if request.flip is not None:
+        if not 0 < request.flip < 1:
+            raise InputError(f"--flip {request.flip}: use a share of the labels between 0 and 1, e.g. 0.1")
+        also = {"--out": request.out, "--top": request.top, "--share": request.share}
+        if wrong := [flag for flag, setting in also.items() if setting]:
+            raise InputError(f"{wrong[0]} has no meaning with --flip, which moves labels to try a method on")
     if method != "all":
         cluster = {"cluster": request.cluster}
         refuse_unused(method, request.options | cluster)
@@ -142,10 +152,8 @@ def _check(request: ValueRequest) -> None:
         for flag, (given, free) in unused.items():
             if given and method in free:
                 raise InputError(f"{flag} has no meaning for --method {method}: leave it out")
-    if request.flip is not None:
-        also = {"--out": request.out, "--top": request.top, "--share": request.share}
-        if wrong := [flag for flag, setting in also.items() if setting]:
-            raise InputError(f"{wrong[0]} has no meaning with --flip, which moves labels to try a method on")
+    if request.report == "noise" and not (request.share or request.flip or has_evidence(method)):
+        raise no_evidence(f"{method} gives values")
     if request.top is not None and request.top < 1:
         raise InputError(f"--top {request.top}: use at least 1 row")
     check_file(request.out, ENDINGS, force=request.force, inputs=[request.table, request.validation])

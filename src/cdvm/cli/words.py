@@ -22,7 +22,18 @@ FLAGS = {
 }
 """Flags whose name is not that of the argument."""
 
-_SAME = ("alpha", "cluster", "inclusion", "kappa", "learner", "method", "out", "preset", "protocol", "refine")
+_SAME: tuple[str, ...] = (
+    "alpha",
+    "cluster",
+    "inclusion",
+    "kappa",
+    "learner",
+    "method",
+    "out",
+    "preset",
+    "protocol",
+    "refine",
+)
 _SAME += ("remove", "repetitions", "seed", "share", "store", "trainings", "tune", "validation")
 
 _PHRASES = {
@@ -47,11 +58,15 @@ def in_flags(message: str) -> str:
     "--learner forest is unknown; the table has column 'X'"
     """
     flags = FLAGS | {name: f"--{name}" for name in _SAME}
-    message = re.sub(
-        rf"(?<![\w.'\"])({'|'.join(flags)})=(?:'([\w.:/-]+)'|(?=\S)|)",
-        lambda found: f"{flags[found[1]]} {found[2] or ''}",
-        message,
+
+    def said_so(found: re.Match[str]) -> str:
+        flag, word = flags[found["name"]], found["word"]
+        return flag if found["alone"] is not None else f"{flag} {word or ''}"
+
+    pattern = (
+        rf"(?<![\w.'\"])(?P<name>{'|'.join(flags)})=(?:'(?P<word>[\w.:/-]+)'|(?P<alone>(?=[\s,;:)]|$))|)"
     )
+    message = re.sub(pattern, said_so, message)
     for phrase, said in _PHRASES.items():
         message = re.sub(rf"(?<![\w'\"-]){re.escape(phrase)}(?![\w'\"=-])", said, message)
     return redacted(message)

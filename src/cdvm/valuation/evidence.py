@@ -63,6 +63,7 @@ def surprise(votes: Vector) -> tuple[Vector, float]:
     >>> votes = np.repeat([[400.0, 0], [300, 100], [100, 300], [0, 400]], [90, 30, 10, 5], axis=0)
     >>> p, share = surprise(votes)
     >>> p[[0, 90, 120, 130]].round(2), round(share, 2)
+    (array([1.  , 1.  , 0.22, 0.  ]), 0.05)
     """
     n_classes = votes.shape[1]
     logs = np.log(votes + _NO_VOTE / n_classes)

@@ -30,6 +30,8 @@ __all__ = [
     "detection_report",
     "flip_labels",
     "flip_split",
+    "has_evidence",
+    "no_evidence",
     "p_values",
     "suspects",
 ]
@@ -112,12 +114,27 @@ def _evidence(source: Any, side: Side | None) -> NDArray[np.float64]:
         raise InputError(f"side={side!r} goes with share=, the known share of wrong labels")
     found = p_values(source) if isinstance(source, Values) else None
     if found is None:
-        method = f"{source.method} gives values" if isinstance(source, Values) else "these are numbers"
-        raise InputError(
-            f"{method} without a measure of doubt, so no rate of false alarms follows: say what share= of "
-            "the labels is wrong, e.g. share=0.05, or use method='out_of_bag'"
+        raise no_evidence(
+            f"{source.method} gives values" if isinstance(source, Values) else "these are numbers"
         )
     return found
+
+
+def has_evidence(method: str) -> bool:
+    """Whether a method's values come with evidence for suspects, at least where they are estimates.
+
+    >>> has_evidence("out_of_bag"), has_evidence("knn_shapley")
+    (True, False)
+    """
+    return method in (*_CONTRIBUTIONS, "out_of_bag", "memorization")
+
+
+def no_evidence(what: str) -> InputError:
+    """The error for values that say nothing about false alarms."""
+    return InputError(
+        f"{what} without a measure of doubt, so no rate of false alarms follows: say what share= of the "
+        "labels is wrong, e.g. share=0.05, or use method='out_of_bag'"
+    )
 
 
 @dataclass(frozen=True)
