@@ -31,14 +31,21 @@ def check_directory(out: Path | None, *, force: bool, apart_from: str | None = N
         if force:
             raise InputError("--force is about a directory to write into: add --out, or leave it out")
         return
-    if out.exists() and not out.is_dir():
-        raise InputError(f"--out {out} is a file: name a directory")
     if apart_from is not None and out.absolute() == Path(apart_from).absolute():
         raise InputError(f"--out {out} is the place of --store: name another directory")
-    _take_back(out)
+    _try_out(out)
     if out.is_dir() and not force and any(out.iterdir()):
         raise InputError(f"--out {out} is not empty: name another directory, or add --force to write into it")
-    _try_out(out, "selection.csv")
+
+
+def refuse_present(out: Path, names: Iterable[str], *, force: bool) -> None:
+    """Refuse a directory that cannot be written, or in which files of these names are."""
+    _try_out(out)
+    there = [name for name in names if os.path.lexists(out / name)]
+    if there and not force:
+        raise InputError(
+            f"--out {out} holds {there[0]} already: name another directory, or add --force to replace it"
+        )
 
 
 def check_file(
@@ -51,35 +58,23 @@ def check_file(
         return
     if not out.name.lower().endswith(tuple(endings)):
         raise InputError(f"--out {out} has no known ending: use {', '.join(endings)}")
-    if out.is_dir():
+    if os.path.isdir(out):
         raise InputError(f"--out {out} is a directory: name a file")
+    if not os.path.isdir(out.absolute().parent):
+        raise InputError(f"--out {out} cannot be written: name a file in a directory that exists")
+    with _readable(out):
+        _probe(out.absolute().parent, out.name)
     refuse_inputs([out], inputs)
     if os.path.lexists(out) and not force:
         raise InputError(f"--out {out} is there already: name another file, or add --force to replace it")
-    if not out.absolute().parent.is_dir():
-        raise InputError(f"--out {out} cannot be written: name a file in a directory that exists")
-    _try_out(out.absolute().parent, out.name)
-
-
-def refuse_present(out: Path, names: Iterable[str], *, force: bool) -> None:
-    """Refuse a directory that cannot be written, or in which files of these names are."""
-    if out.exists() and not out.is_dir():
-        raise InputError(f"--out {out} is a file: name a directory")
-    _take_back(out)
-    there = [name for name in names if os.path.lexists(out / name)]
-    if there and not force:
-        raise InputError(
-            f"--out {out} holds {there[0]} already: name another directory, or add --force to replace it"
-        )
-    _try_out(out, "selection.csv")
 
 
 def refuse_inputs(outputs: Iterable[Path], inputs: Iterable[Path | None]) -> None:
     """No output may be a table that is read, by whatever path."""
-    read = [path for path in inputs if path is not None and path.exists()]
+    read = [path for path in inputs if path is not None and os.path.exists(path)]
     for out in outputs:
         for path in read:
-            if out.exists() and os.path.samefile(out, path):
+            if os.path.exists(out) and os.path.samefile(out, path):
                 raise InputError(f"--out would overwrite {path}, which is read: name another place")
 
 
@@ -147,24 +142,39 @@ def _is_leftover(entry: str, name: str) -> bool:
     return int(match["pid"]) == os.getpid()
 
 
-def _try_out(target: Path, name: str) -> None:
-    """Make the directory and a file in it with a name as long as any, and remove what was made."""
+def _try_out(out: Path) -> None:
+    """Refuse a directory that is none or cannot be written; what killed runs left there is taken back."""
+    if os.path.exists(out) and not os.path.isdir(out):
+        raise InputError(f"--out {out} is a file: name a directory")
     made: list[Path] = []
+    with _readable(out):
+        try:
+            for folder in [f for f in reversed([out, *out.parents]) if not f.exists()]:
+                folder.mkdir()
+                made.append(folder)
+            _probe(out, "selection.csv")
+        finally:
+            for folder in reversed(made):
+                with suppress(OSError):
+                    folder.rmdir()
+        _take_back(out)
+
+
+def _probe(directory: Path, name: str) -> None:
+    """Make a file with a name as long as any that will be, and remove it."""
+    probe = directory / _staging(name)
+    probe.touch()
+    probe.unlink()
+
+
+@contextmanager
+def _readable(out: Path) -> Iterator[None]:
+    """What the system refuses, in one line."""
     try:
-        for folder in [f for f in reversed([target, *target.parents]) if not f.exists()]:
-            folder.mkdir()
-            made.append(folder)
-        probe = target / _staging(name)
-        probe.touch()
-        probe.unlink()
+        yield
     except OSError as error:
-        raise InputError(
-            f"--out {target / name} cannot be written ({error.strerror}): name another place"
-        ) from error
-    finally:
-        for folder in reversed(made):
-            with suppress(OSError):
-                folder.rmdir()
+        reason = error.strerror or error
+        raise InputError(f"--out {out} cannot be written ({reason}): name another place") from error
 
 
 def _nearest(path: Path) -> Path:

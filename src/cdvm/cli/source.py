@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -146,7 +147,7 @@ def load_source(
         None if validation in ("oob", "holdout") else Path(validation),
         Path(test) if test else None,
     ]
-    files = [file for file in named if file is not None and file.is_file()]
+    files = [file for file in named if file is not None and os.path.isfile(file)]
     return Source(name, table, split, made, learner or made.name, scale, files)
 
 

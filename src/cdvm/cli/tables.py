@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -110,7 +111,7 @@ def read_table(path: Path) -> Table:
     if suffix is None:
         cure = _CURES.get(path.suffix.lower(), f"use {', '.join(_FORMATS)}")
         raise InputError(f"{path} has no known ending: {cure}")
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise InputError(f"{path} is not a file")
     try:
         table = _read(path, suffix)

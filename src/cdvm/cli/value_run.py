@@ -121,42 +121,47 @@ def run_value(request: ValueRequest) -> None:
 
 
 def _check(request: ValueRequest) -> None:
-    """Refuse options that do not go together, before any work is done."""
-    method = request.method
+    """Refuse what cannot be, before any work is done."""
     if request.error is not None and not request.error > 0:
         raise InputError(f"--error {request.error}: use a standard error above 0, e.g. 0.01")
     if request.stable is not None and not 0 < request.stable < 1:
         raise InputError(f"--stable {request.stable}: use a correlation between 0 and 1, e.g. 0.9")
+    if request.flip is not None and not 0 < request.flip < 1:
+        raise InputError(f"--flip {request.flip}: use a share of the labels between 0 and 1, e.g. 0.1")
     if request.report not in ("values", "noise"):
         raise InputError(f"--report {request.report!r}: use values or noise")
-    if request.flip is not None and request.report != "noise":
-        raise InputError("--flip tries how well a method finds wrong labels: add --report noise")
-    if method == "all" and request.flip is None:
+    if request.top is not None and request.top < 1:
+        raise InputError(f"--top {request.top}: use at least 1 row")
+    if request.method == "all" and request.flip is None:
         raise InputError(
             "--method all compares methods at finding flipped labels: add --flip 0.1 --report noise, or "
             f"choose one of {', '.join(valuation_names())}"
         )
+    _check_unused(request)
+    check_file(request.out, ENDINGS, force=request.force, inputs=[request.table, request.validation])
+
+
+def _check_unused(request: ValueRequest) -> None:
+    """Refuse options that would be ignored."""
+    method = request.method
     if request.flip is not None:
-        if not 0 < request.flip < 1:
-            raise InputError(f"--flip {request.flip}: use a share of the labels between 0 and 1, e.g. 0.1")
+        if request.report != "noise":
+            raise InputError("--flip tries how well a method finds wrong labels: add --report noise")
         also = {"--out": request.out, "--top": request.top, "--share": request.share}
         if wrong := [flag for flag, setting in also.items() if setting]:
             raise InputError(f"{wrong[0]} has no meaning with --flip, which moves labels to try a method on")
-    if method != "all":
-        cluster = {"cluster": request.cluster}
-        refuse_unused(method, request.options | cluster)
-        unused: dict[str, tuple[Any, tuple[str, ...]]] = {
-            "--learner": (request.learner, _LEARNER_FREE),
-            "--validation": (request.validation, _VALIDATION_FREE),
-        }
-        for flag, (given, free) in unused.items():
-            if given and method in free:
-                raise InputError(f"{flag} has no meaning for --method {method}: leave it out")
+    if method == "all":
+        return
+    refuse_unused(method, request.options | {"cluster": request.cluster})
+    free: dict[str, tuple[Any, tuple[str, ...]]] = {
+        "--learner": (request.learner, _LEARNER_FREE),
+        "--validation": (request.validation, _VALIDATION_FREE),
+    }
+    for flag, (given, methods) in free.items():
+        if given and method in methods:
+            raise InputError(f"{flag} has no meaning for --method {method}: leave it out")
     if request.report == "noise" and not (request.share or request.flip or has_evidence(method)):
         raise no_evidence(f"{method} gives values")
-    if request.top is not None and request.top < 1:
-        raise InputError(f"--top {request.top}: use at least 1 row")
-    check_file(request.out, ENDINGS, force=request.force, inputs=[request.table, request.validation])
 
 
 def _evidence(request: ValueRequest) -> tuple[float, float | None]:
