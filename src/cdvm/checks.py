@@ -44,8 +44,7 @@ def check_features(X: Any, name: str) -> tuple[Features, list[Any] | None, NDArr
         words = [c for c in words if not _converts(X[c])]
         if words:
             raise InputError(
-                f"{name} has columns that are not numbers: {some_of(words)}. Encode them first, "
-                "e.g. with pandas.get_dummies or sklearn.preprocessing.OneHotEncoder"
+                f"{name} has columns that are not numbers: {some_of(words)}. {_how_to_encode(X[words])}"
             )
         X = X.to_numpy(dtype=np.float64, na_value=np.nan)
     elif not sparse.issparse(X):
@@ -70,6 +69,18 @@ def check_features(X: Any, name: str) -> tuple[Features, list[Any] | None, NDArr
         features = sparse.csr_array(features)
     _check_finite(features, name, columns, index)
     return features, columns, index
+
+
+def _how_to_encode(columns: Any) -> str:
+    """Advice for columns of words: categories repeat, texts and names hardly do."""
+    n = len(columns)
+    texts = [c for c in columns if n >= 10 and columns[c].astype(str).nunique() > max(20, n / 2)]
+    if not texts:
+        return "Encode them first, e.g. with pandas.get_dummies or sklearn.preprocessing.OneHotEncoder"
+    told = (
+        f"Leave {some_of(texts)} out, or turn texts into numbers, e.g. with TfidfVectorizer of scikit-learn"
+    )
+    return told + ("; one-hot encode the others" if len(texts) < columns.shape[1] else "")
 
 
 def _is_number(kind: Any) -> bool:

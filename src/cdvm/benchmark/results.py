@@ -4,8 +4,8 @@ Every finished (data set, method, repetition) is one small file under ``parts/``
 and moved into place. When a run ends, the parts are joined into ``results.parquet`` and removed. Reading
 takes both, so tables and figures of a run under way can be made too. One run at a time writes.
 
-The name of a part ends in the checksum of its bytes, and ``results.parquet.sha256`` holds that of the table
-(two, while it is being replaced), so that a damaged file is never taken for results.
+The name of a part ends in a checksum of the rest of the name and of its bytes, and ``results.parquet.sha256``
+holds that of the table (two, while it is being replaced), so a damaged file is never taken for results.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from urllib.parse import quote, unquote
 
 from cdvm.benchmark.protocol import Protocol
 from cdvm.errors import InputError, InputWarning, StoreError
-from cdvm.files import part_of, write_whole
+from cdvm.files import sweep_parts, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,8 +87,7 @@ class Results:
         with _locked(self.path):
             (self.path / "parts").mkdir(exist_ok=True)
             for folder in (self.path, self.path / "parts"):
-                for file in [f for f in folder.glob(".*") if part_of(f.name)]:
-                    file.unlink(missing_ok=True)
+                sweep_parts(folder)
             for _, file in self._parts():
                 if not _is_whole(file):
                     file.rename(file.with_name(f"{file.name}.damaged"))
@@ -121,7 +120,8 @@ class Results:
 
         dataset, method, repetition = unit
         content = _parquet(pd.DataFrame(rows))
-        name = f"{quote(dataset, safe='')}~{quote(method, safe='')}~{repetition}~{zlib.crc32(content):08x}"
+        name = f"{quote(dataset, safe='')}~{quote(method, safe='')}~{repetition}"
+        name += f"~{_checksum(name, content)}"
         (self.path / "parts").mkdir(exist_ok=True)
         write_whole(self.path / "parts" / f"{name}.parquet", content)
 
@@ -210,8 +210,13 @@ def _is_whole(file: Path, content: bytes | None = None) -> bool:
     """Whether a part's bytes have the checksum in its name; names of old have none."""
     match = _PART.fullmatch(file.name)
     wanted = match["checksum"] if match else None
-    found = zlib.crc32(file.read_bytes() if content is None else content)
-    return wanted is None or f"{found:08x}" == wanted
+    name = file.name.rpartition("~")[0]
+    return wanted is None or _checksum(name, file.read_bytes() if content is None else content) == wanted
+
+
+def _checksum(name: str, content: bytes) -> str:
+    """Covers the name as well, so that a file under the name of another is found."""
+    return f"{zlib.crc32(content, zlib.crc32(name.encode())):08x}"
 
 
 def _digest(content: bytes) -> str:

@@ -73,6 +73,10 @@ def read_delimited(path: Path, usual: str) -> tuple[pd.DataFrame, Delimited]:
     header, records, numbers = _records(lines, separator)
     _check_columns(path, header, separator)
     width = len(_cells(header, separator))
+    if records and _is_open(records[-1], separator):
+        raise InputError(
+            f"{path} cannot be read: a quote that opens in line {numbers[-1][0]} is never closed"
+        )
     for record, (line, found) in zip(records, numbers, strict=True):
         if found != width:
             raise InputError(
@@ -153,6 +157,16 @@ def _counted(lines: list[bytes], separator: str) -> Iterator[tuple[int, bytes, i
         taken = reader.line_num  # type: ignore[attr-defined]
         yield number + 1, b"".join(lines[number : number + taken]), len(cells)
         number += taken
+
+
+def _is_open(record: bytes, separator: str) -> bool:
+    """Whether a record ends inside of a quoted cell: a strict reader then misses the rest."""
+    lines = (line.decode(errors="replace") for line in record.splitlines(keepends=True))
+    try:
+        next(csv.reader(lines, delimiter=separator, strict=True))
+    except csv.Error as error:
+        return "unexpected end of data" in str(error)
+    return False
 
 
 def _check_columns(path: Path, header: bytes, separator: str) -> None:

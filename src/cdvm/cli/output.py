@@ -10,14 +10,13 @@ import os
 import re
 import shutil
 import signal
-import socket
 import threading
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from cdvm.errors import InputError
+from cdvm.files import machine_name
 
 __all__ = ["check_directory", "check_file", "refuse_inputs", "refuse_present", "together"]
 
@@ -131,7 +130,7 @@ def _take_back(out: Path) -> None:
 def _is_leftover(entry: str, name: str) -> bool:
     """Whether a staging directory for ``name`` belongs to a run of this machine that has ended."""
     match = _LEFTOVER.fullmatch(entry)
-    if match is None or match["name"] != name or match["host"] != _host():
+    if match is None or match["name"] != name or match["host"] != machine_name():
         return False
     try:
         os.kill(int(match["pid"]), 0)
@@ -183,11 +182,7 @@ def _nearest(path: Path) -> Path:
 
 
 def _staging(name: str) -> str:
-    return f".{name}.cdvm-{_host()}-{os.getpid()}.part"
-
-
-def _host() -> str:
-    return f"{zlib.crc32(socket.gethostname().encode()):08x}"
+    return f".{name}.cdvm-{machine_name()}-{os.getpid()}.part"
 
 
 def _sync(file: Path) -> None:

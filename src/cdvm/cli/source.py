@@ -13,7 +13,7 @@ from cdvm.errors import InputError
 from cdvm.learners import Learner, make_learner
 from cdvm.split import Split
 
-__all__ = ["Source", "load_source", "parse_amount", "parse_keep"]
+__all__ = ["Source", "load_source", "parse_amount", "parse_keep", "parse_share"]
 
 _VALIDATION_SHARE = _TEST_SHARE = 0.1
 
@@ -99,7 +99,7 @@ def load_source(
     """
     if (path is None) == (not dataset):
         raise InputError("name one table, or a data set with --dataset, e.g. --dataset digits")
-    share = _parse_share(test)
+    share = parse_share(test)
     others: dict[str, Table | None] = {
         "val": None if validation in ("oob", "holdout") else read_table(Path(validation)),
         "test": read_table(Path(test)) if test and share is None else None,
@@ -151,7 +151,7 @@ def load_source(
     return Source(name, table, split, made, learner or made.name, scale, files)
 
 
-def _parse_share(word: str) -> float | None:
+def parse_share(word: str) -> float | None:
     """A share such as 20% or 0.2; None for a file, or nothing."""
     number = re.fullmatch(r"(\d*\.?\d+)\s*(%?)", word.strip())
     if number is None:

@@ -138,13 +138,17 @@ def _read(path: Path, suffix: str) -> Table:
     if kind == "parquet":
         import pyarrow.parquet
 
+        _refuse_twice(path, pyarrow.parquet.read_schema(path).names)
         raw = pyarrow.parquet.read_table(path)
     else:
         import pyarrow.feather
 
         raw = pyarrow.feather.read_table(path)
-    frame = raw.to_pandas()
-    if not frame.columns.is_unique:
-        twice = str(frame.columns[frame.columns.duplicated()][0])
-        raise InputError(f"{path} has more than one column {twice!r}: give each a name of its own")
-    return Table(frame, raw, suffix)
+        _refuse_twice(path, raw.column_names)
+    return Table(raw.to_pandas(), raw, suffix)
+
+
+def _refuse_twice(path: Path, names: list[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(f"{path} has more than one column {twice[0]!r}: give each a name of its own")

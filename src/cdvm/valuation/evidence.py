@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import optimize
 from scipy.special import expit
 
+from cdvm.errors import InputError
 from cdvm.outcomes import Outcomes
 from cdvm.split import Split
 
@@ -40,6 +41,8 @@ def count_votes(outcomes: Outcomes, split: Split) -> Vector | None:
     if outcomes.answers is None and (classes != 2 or not outcomes.binary):
         return None
     wrong = outcomes.answers if outcomes.answers is not None else 1 - outcomes.values()
+    if wrong.min() < 0 or wrong.max() >= classes:
+        raise InputError(f"outcomes name classes beyond the {classes} there are: record them again")
     votes = np.zeros(n * classes)
     step = max(1, _BLOCK // n)
     for first in range(0, outcomes.n_models, step):
