@@ -14,7 +14,8 @@ from sklearn.datasets import load_wine
 from cdvm import CDVM as Pruner
 
 CDVM = [sys.executable, "-m", "cdvm"]
-FAST = ["--learner", "naive_bayes", "--models", "60", "--jobs", "1"]
+PLAIN = ["--learner", "naive_bayes", "--jobs", "1"]
+FAST = [*PLAIN, "--models", "60"]
 
 
 @dataclass
@@ -135,7 +136,8 @@ def test_rows_are_held_out_where_that_is_needed_or_asked_for(
 ):
     out = tmp_path / "out"
     given = [w.format(csv=csv) for w in words]
-    done = run("prune", csv, "--target", "label", "--keep", "12", "--out", out, *given, *IGNORE, *FAST)
+    fast = PLAIN if "--method" in words else FAST
+    done = run("prune", csv, "--target", "label", "--keep", "12", "--out", out, *given, *IGNORE, *fast)
     assert told in " ".join(done.stdout.split())
     summary = json.loads((out / "summary.json").read_text())
     assert summary["candidates"] == candidates
@@ -179,8 +181,8 @@ def test_with_own_validation_and_test_rows_every_row_is_a_candidate(run, wine_fr
 @pytest.mark.parametrize(
     "words",
     [
-        ["--method", "banzhaf"],
-        ["--method", "out_of_bag", "--remove", "high"],
+        ["--method", "banzhaf", "--models", "60"],
+        ["--method", "out_of_bag", "--remove", "high", "--models", "60"],
         ["--method", "k_center", "--overall"],
         ["--method", "herding"],
         ["--method", "random"],
@@ -189,7 +191,7 @@ def test_with_own_validation_and_test_rows_every_row_is_a_candidate(run, wine_fr
 )
 def test_other_methods_are_one_flag_apart(run, csv, tmp_path, words):
     out = tmp_path / "out"
-    done = run("prune", csv, "--target", "label", "--keep", "12", "--out", out, *words, *IGNORE, *FAST)
+    done = run("prune", csv, "--target", "label", "--keep", "12", "--out", out, *words, *IGNORE, *PLAIN)
     assert f"trained on {words[1]}'s rows" in " ".join(done.stdout.split())
     summary = json.loads((out / "summary.json").read_text())
     assert summary["method"] == words[1]
@@ -202,7 +204,7 @@ def test_rows_can_be_refined_by_retraining(run, csv, tmp_path, method):
     kept = {}
     for name, extra in {"plain": [], "refined": ["--refine", "--trainings", "120"]}.items():
         words = ["--method", method, "--keep", "12", "--out", tmp_path / name, *extra]
-        run("prune", csv, "--target", "label", *words, *IGNORE, *FAST)
+        run("prune", csv, "--target", "label", *words, *IGNORE, *(FAST if method == "cdvm" else PLAIN))
         line = json.loads((tmp_path / name / "summary.json").read_text())["budgets"]["12rows"]
         kept[name] = line, (tmp_path / name / "kept-12rows.csv").read_text().splitlines()
     line, rows = kept["refined"]
@@ -268,23 +270,43 @@ def one_line(done):
         (["--target", "colour"], "--target 'colour' is no column: there are 'id', 'alcohol'"),
         (["--ignore", "nothing"], "--ignore 'nothing' is no column"),
         (["--target", "label"], "not numbers: 'note'"),
-        (["--keep", "0"], "budget=0"),
+        (["--keep", "0"], "--keep 0:"),
         (["--method", "shaply"], "did you mean 'shapley'"),
-        (["--method", "k_center", "--remove", "high"], "k_center has none"),
-        (["--remove", "high"], "--remove high needs a method that values rows"),
+        (["--method", "k_center", "--remove", "high"], "--remove has no meaning for --method k_center"),
+        (["--remove", "high"], "--remove has no meaning for --method cdvm: leave it out"),
+        (["--remove", "low"], "--remove has no meaning for --method cdvm"),
+        (["--per-class"], "--per-class has no meaning for --method cdvm"),
+        (["--overall"], "--per-class has no meaning for --method cdvm"),
+        (["--method", "banzhaf", "--alpha", "0.3"], "--alpha has no meaning for --method banzhaf"),
+        (["--method", "banzhaf", "--kappa", "1"], "--kappa has no meaning for --method banzhaf"),
+        (["--method", "banzhaf", "--tune"], "--tune has no meaning for --method banzhaf"),
+        (["--method", "banzhaf", "--memory-limit", "4GB"], "--memory-limit has no meaning"),
+        (["--method", "shapley", "--inclusion", "0.3"], "--inclusion has no meaning for --method shapley"),
+        (["--method", "shapley", "--store", "s"], "--store has no meaning for --method shapley"),
+        (["--method", "herding", "--models", "60"], "--models has no meaning for --method herding"),
+        (["--method", "herding", "--cluster", "tcp://x"], "--cluster has no meaning for --method herding"),
+        (["--tune", "--alpha", "0.5"], "--alpha 0.5 is fixed and --tune chooses it"),
+        (["--tune", "--kappa", "2"], "--kappa 2 is fixed and --tune chooses it"),
+        (["--ignore", "label"], "--ignore 'label' is the label"),
+        (["--force"], "--force is about a directory"),
+        (["--out", "same", "--store", "same"], "--out same is the place of --store"),
+        (["--jobs", "0"], "--jobs 0: use 1 or more, or -1 for all cores"),
+        (["--jobs", "-5"], "--jobs -5: use 1 or more, or -1 for all cores"),
+        (["--seed", "-1"], "--seed -1: use a whole number from 0 to 4294967295"),
+        (["--seed", "99999999999"], "--seed 99999999999: use a whole number"),
         (["--trainings", "200"], "--trainings says how long to refine: add --refine"),
-        (["--refine", "--trainings", "2"], "trainings=2: use a whole number of at least 50"),
+        (["--refine", "--trainings", "2"], "--trainings 2: use a whole number of at least 50"),
         (["--judge", "random_forrest"], "did you mean 'random_forest'"),
-        (["--keep", "0%"], "budget=0.0"),
-        (["--keep", "-5%"], "budget=-0.05"),
+        (["--keep", "0%"], "--keep 0.0"),
+        (["--keep", "-5%"], "--keep -0.05"),
         (["--keep", "1000"], "at most the 178"),
-        (["--keep", "101%"], "budget=1.01"),
+        (["--keep", "101%"], "--keep 1.01"),
         (["--keep", "some"], "--keep 'some'"),
-        (["--alpha", "1.5"], "alpha=1.5"),
-        (["--kappa", "-1"], "kappa=-1"),
-        (["--models", "0"], "n_models=0"),
-        (["--inclusion", "1.5"], "inclusion=1.5"),
-        (["--learner", "forest"], "learner='forest' is unknown"),
+        (["--alpha", "1.5"], "--alpha 1.5"),
+        (["--kappa", "-1"], "--kappa -1"),
+        (["--models", "0"], "--models 0"),
+        (["--inclusion", "1.5"], "--inclusion 1.5"),
+        (["--learner", "forest"], "--learner forest is unknown"),
         (["--dataset", "wine"], "name one table"),
         (["--validation", "nowhere.csv"], "nowhere.csv is not a file"),
         (["--validation", "oob", "--method", "shapley"], "there are no validation rows"),
@@ -300,7 +322,8 @@ def test_a_mistake_is_one_line_and_exit_code_2(run, csv, words, message):
         given = [*IGNORE, *(w.format(csv=csv) for w in words)]
         if "--target" not in words:
             given += ["--target", "label"]
-    given += [] if "--learner" in words or "--models" in words else FAST
+    fast = PLAIN if "--method" in words else FAST
+    given += [] if {"--learner", "--models", "--jobs"} & {*words} else fast
     assert message in one_line(run("prune", csv, *given, code=2))
 
 
@@ -339,7 +362,7 @@ def test_unseen_validation_labels_are_a_warning(run, wine_frame, tmp_path):
         "prune", tmp_path / "train.csv", "--target", "label", "--validation", tmp_path / "val.csv",
         *IGNORE, *FAST,
     )  # fmt: skip
-    assert "warning: 2 of 178 rows of y_val carry labels never seen" in done.stderr
+    assert "warning: 2 of 178 rows of the labels of --validation carry labels never seen" in done.stderr
 
 
 def test_nothing_is_overwritten_without_force(run, csv, tmp_path):

@@ -56,6 +56,11 @@ def test_what_cannot_be_done_is_said_in_one_line(run, tmp_path):
         (["run", *WINE, "--store", tmp_path / "s", "--models", "5:5"], "FIRST:STOP such as 0:2500"),
         (["run", *WINE, "--store", tmp_path / "s", "--models", "all"], "FIRST:STOP such as 0:2500"),
         (["run", *WINE, "--store", "nowhere://x", "--models", "5"], "Protocol not known: nowhere"),
+        (
+            ["run", *WINE, "--store", tmp_path / "s", "--test", "t.csv"],
+            "--test t.csv plays no part in training",
+        ),
+        (["run", *WINE, "--store", tmp_path / "s", "--seed", "-1"], "--seed -1: use a whole number"),
         (["status", tmp_path / "none"], "is no outcome store, it has no manifest.json: name another"),
         (["merge", tmp_path / "t", tmp_path / "none"], "is no outcome store"),
     ]

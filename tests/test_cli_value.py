@@ -35,6 +35,12 @@ def words(table):
     return ("value", table, *known, "--jobs", 1)
 
 
+@pytest.fixture
+def alone(table):
+    """The same table without validation rows."""
+    return ("value", table, "--ignore", "id", "--target", "label", "--jobs", 1)
+
+
 def shown_rows(output):
     """Rows of the printed table: lines of a number, a label and a value."""
     lines = [line.split() for line in output.splitlines()]
@@ -57,18 +63,41 @@ def test_values_of_the_papers_clusters_are_closed_forms(run, method, expected):
     assert values == pytest.approx(np.array(expected) / 4, abs=5e-5)
 
 
-def test_values_are_written_beside_the_rows(run, table, tmp_path):
+@pytest.mark.parametrize(
+    ("method", "held_out", "columns"),
+    [
+        ("banzhaf", 0, ["stderr", "count", "p_value", "suspect"]),
+        ("out_of_bag", 0, ["stderr", "count", "p_value", "suspect"]),
+        ("knn_shapley", 6, []),
+    ],
+)
+def test_values_are_written_beside_the_rows(run, alone, table, tmp_path, method, held_out, columns):
     out = tmp_path / "values.csv"
-    options = ("--target", "label", "--ignore", "id", "--learner", "naive_bayes", "--models", 60, "--jobs", 1)
-    code, output, _ = run("value", table, *options, "--out", out, "--top", 3)
-    assert code == 0
+    learner = () if method == "knn_shapley" else ("--learner", "naive_bayes", "--models", 60)
+    code, output, errors = run(*alone, "--method", method, *learner, "--out", out, "--top", 3)
+    assert (code, errors) == (0, [])
     assert "Written to" in output
     assert len(shown_rows(output)) == 6
+    assert ("held out" in output) == bool(held_out)
     written, given = pd.read_csv(out, dtype=str), pd.read_csv(table, dtype=str)
-    assert list(written.columns) == ["a", "b", "label", "id", "value", "stderr", "count"]
-    assert len(written) == 48  # a tenth of the table is held out twice
-    rows = written["id"].astype(int)
+    assert list(written.columns) == ["a", "b", "label", "id", "row", "value", *columns]
+    assert len(written) == 60 - held_out
+    rows = written["row"].astype(int)
+    assert (rows == written["id"].astype(int)).all()
     assert written[["a", "b", "label"]].equals(given.loc[rows, ["a", "b", "label"]].reset_index(drop=True))
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "feather"])
+def test_every_format_can_be_written_from_every_other(run, alone, table, tmp_path, kind):
+    frame = draw(60, 0)
+    for given in ("csv", "parquet", "feather"):
+        path, out = tmp_path / f"t.{given}", tmp_path / f"from-{given}.{kind}"
+        frame.to_csv(path, index=False) if given == "csv" else getattr(frame, f"to_{given}")(path)
+        code, _, errors = run("value", path, *alone[2:], "--method", "random", "--out", out)
+        assert (code, errors) == (0, [])
+        written = getattr(pd, f"read_{kind}")(out)
+        assert list(written.columns) == ["a", "b", "label", "id", "row", "value"]
+        np.testing.assert_allclose(written["a"], frame["a"])
 
 
 def test_a_column_of_the_same_name_is_kept(run, table, tmp_path):
@@ -76,7 +105,7 @@ def test_a_column_of_the_same_name_is_kept(run, table, tmp_path):
     out = tmp_path / "v.parquet"
     code, _, _ = run("value", table, "--target", "label", "--method", "knn_shapley", "--out", out)
     assert code == 0
-    assert list(pd.read_parquet(out).columns) == ["value", "b", "label", "knn_shapley_value"]
+    assert list(pd.read_parquet(out).columns) == ["value", "b", "label", "row", "knn_shapley_value"]
 
 
 def test_noise_report_finds_flips(run, words):
@@ -98,20 +127,40 @@ def test_noise_report_compares_all_methods(run, words, tmp_path):
     assert "influence was left out" in output  # naive Bayes has no Hessian
 
 
-def test_noise_report_without_known_flips_names_suspects(run, table, words):
+def test_noise_report_without_known_flips_names_suspects(run, table, alone, tmp_path):
     frame = draw(60, 0)
     frame.loc[[5, 6], "label"] = frame.loc[[6, 5], "label"].to_numpy()
     frame.to_csv(table, index=False)
-    options = ("--method", "out_of_bag", "--learner", "naive_bayes", "--models", 60)
-    code, output, _ = run(*words, *options, "--report", "noise")
+    out = tmp_path / "v.csv"
+    options = ("--learner", "naive_bayes", "--models", 400, "--report", "noise")
+    code, output, _ = run(*alone, *options, "--out", out)
     assert code == 0
+    assert "suspected labels by out_of_bag" in output
     assert sorted(shown_rows(output)) == [5, 6]
+    said = " ".join(output.split())
+    assert "2 rows are suspected: were labels drawn as the models that did not see their rows believe" in said
+    assert "at most 0.01 of them (0.6 of 60) would be" in said
+    written = pd.read_csv(out)
+    assert written.index[written["suspect"] == 1].tolist() == [5, 6]
+    assert (written.loc[[5, 6], "p_value"] <= 0.01).all()
 
 
-def test_a_stopping_rule_is_reported(run, words):
+def test_as_many_rows_are_suspected_as_labels_are_known_to_be_wrong(run, alone):
+    options = ("--report", "noise", "--method", "knn_shapley")
+    code, output, errors = run(*alone, *options)
+    assert (code, output) == (2, "")
+    assert "say what --share of the labels is wrong" in errors[0]
+    code, output, _ = run(*alone, *options, "--share", "4")
+    assert code == 0
+    assert "4 rows are suspected: as many as --share says" in output
+    code, output, _ = run(*alone, *options, "--share", "10%")
+    assert "5 rows are suspected" in output
+
+
+def test_a_stopping_rule_is_reported(run, alone):
     options = ("--learner", "naive_bayes", "--models", 200, "--method", "out_of_bag")
-    assert "the goal was reached" in run(*words, *options, "--error", 0.2)[1]
-    assert "the goal was not reached" in run(*words, *options, "--stable", 0.999)[1]
+    assert "the goal was reached" in run(*alone, *options, "--error", 0.2)[1]
+    assert "the goal was not reached" in run(*alone, *options, "--stable", 0.999)[1]
 
 
 @pytest.mark.parametrize(
@@ -120,17 +169,34 @@ def test_a_stopping_rule_is_reported(run, words):
         (["--method", "shaply"], "did you mean 'shapley'"),
         (["--method", "leave_one_out", "--models", "10"], "--models has no meaning"),
         (["--method", "shapley", "--inclusion", "0.5"], "--inclusion has no meaning"),
-        (["--inclusion", "0"], "inclusion=0.0"),
-        (["--inclusion", "1"], "inclusion=1.0"),
+        (["--method", "knn_shapley"], "--learner has no meaning for --method knn_shapley"),
+        (["--method", "out_of_bag"], "--validation has no meaning for --method out_of_bag"),
+        (["--method", "influence", "--cluster", "tcp://x"], "--cluster has no meaning"),
+        (["--inclusion", "0"], "--inclusion 0.0"),
+        (["--inclusion", "1"], "--inclusion 1.0"),
         (["--models", "2"], "at least"),
-        (["--flip", "2"], "share=2.0"),
+        (["--flip", "2", "--report", "noise"], "--flip 2.0"),
+        (["--flip", "0.1"], "add --report noise"),
+        (["--flip", "0.1", "--report", "noise", "--out", "v.csv"], "--out has no meaning with --flip"),
+        (["--flip", "0.1", "--report", "noise", "--top", "3"], "--top has no meaning with --flip"),
+        (["--flip", "0.1", "--report", "noise", "--share", "3"], "--share has no meaning with --flip"),
+        (["--share", "3"], "--share is about suspected labels"),
+        (["--false-alarms", "1%"], "--false-alarms is about suspected labels"),
+        (["--share", "3", "--false-alarms", "1%", "--out", "v.csv"], "use one"),
+        (["--false-alarms", "100%", "--out", "v.csv"], "--false-alarms 1.0"),
+        (["--false-alarms", "few", "--out", "v.csv"], "--false-alarms 'few'"),
+        (["--top", "0"], "--top 0"),
+        (["--force"], "add --out"),
         (["--method", "all"], "--flip 0.1 --report noise"),
         (["--report", "rumour"], "--report 'rumour'"),
         (["--out", "values.txt"], "no known ending"),
         (["--out", "nowhere/values.csv"], "directory that exists"),
-        (["--error", "-1"], "target=-1.0"),
-        (["--method", "knn_shapley", "--neighbors", "0"], "k=0"),
+        (["--error", "-1"], "--error -1.0"),
         (["--target", "nothing"], "--target 'nothing'"),
+        (["--ignore", "label"], "--ignore 'label' is the label"),
+        (["--seed", "-1"], "--seed -1: use a whole number from 0"),
+        (["--seed", str(2**40)], "--seed 1099511627776"),
+        (["--jobs", "-5"], "--jobs -5: use 1 or more"),
     ],
 )
 def test_mistakes_are_one_line_and_code_2(run, words, tmp_path, monkeypatch, options, message):
@@ -140,3 +206,9 @@ def test_mistakes_are_one_line_and_code_2(run, words, tmp_path, monkeypatch, opt
     assert len(errors) == 1
     assert errors[0].startswith("error: ")
     assert message in errors[0]
+
+
+def test_neighbours_are_a_flag(run, alone):
+    code, _, errors = run(*alone, "--method", "knn_shapley", "--neighbors", "0")
+    assert code == 2
+    assert "--neighbors 0" in errors[0]

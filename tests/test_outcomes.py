@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -354,7 +355,9 @@ def test_degenerate_training_sets_get_a_constant_answer_and_are_counted(wine, le
     one_class = [len(np.unique(wine.y[subsets.rows(k)])) < 2 for k in range(200)]
     alike = [len(np.unique(a)) == 1 for a in learner.predict(wine, subsets, wine.X_val)]
     assert 0 < sum(one_class) < sum(alike) < 200
-    with pytest.warns(InputWarning, match=rf"{sum(alike)} of 200 models of GaussianNB.*inclusion \(it is 0.01"):
+    with pytest.warns(
+        InputWarning, match=rf"{sum(alike)} of 200 models of GaussianNB.*inclusion \(it is 0.01"
+    ):
         rare = record_outcomes(wine, learner, design, range(200), n_jobs=1)
     assert (rare.degenerate_models == np.flatnonzero(alike)).all()
     scored = record_outcomes(wine, learner, design, range(20), outcome="margin", n_jobs=1)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
-__all__ = ["InputError", "InputWarning", "StoreError", "unknown_name"]
+__all__ = ["InputError", "InputWarning", "StoreError", "redacted", "unknown_name"]
 
 
 class InputError(ValueError):
@@ -30,3 +31,12 @@ def unknown_name(argument: str, given: str, known: Iterable[str]) -> InputError:
     near = difflib.get_close_matches(str(given).lower(), names, n=1)
     hint = f"did you mean {near[0]!r}? Choose" if near else "choose"
     return InputError(f"{argument}={given!r} is unknown: {hint} from {', '.join(names)}")
+
+
+def redacted(text: str) -> str:
+    """The text with the password of every address in it hidden.
+
+    >>> redacted("cannot reach https://me:secret@host/x")
+    'cannot reach https://me:***@host/x'
+    """
+    return re.sub(r"(\w://[^\s/@:]*):[^\s/@]+@", r"\1:***@", text)

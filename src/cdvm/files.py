@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from cdvm.errors import InputError, StoreError
 
-__all__ = ["digest_of", "load_arrays", "part_of", "save_arrays", "sweep_parts", "write_whole"]
+__all__ = ["digest_of", "load_arrays", "machine_name", "part_of", "save_arrays", "sweep_parts", "write_whole"]
 
 Loaded = TypeVar("Loaded")
 
@@ -36,7 +36,7 @@ def write_whole(target: Path, content: bytes, *, replace: bool = True) -> None:
 
     With ``replace=False`` a target that is there stays as it is.
     """
-    partial = target.with_name(f".{_machine()}-{os.getpid()}-{uuid.uuid4().hex}.part")
+    partial = target.with_name(f".{machine_name()}-{os.getpid()}-{uuid.uuid4().hex}.part")
     try:
         with partial.open("wb") as file:
             file.write(content)
@@ -69,7 +69,7 @@ def sweep_parts(directory: Path) -> None:
 
 
 def _left_behind(part: Path, machine: str, process: int) -> bool:
-    if machine != _machine():
+    if machine != machine_name():
         with suppress(FileNotFoundError):
             return time.time() - part.stat().st_mtime > _ABANDONED
         return False
@@ -83,7 +83,7 @@ def _left_behind(part: Path, machine: str, process: int) -> bool:
 
 
 @cache
-def _machine() -> str:
+def machine_name() -> str:
     """Tells apart all places that count processes on their own: machines, and containers on one machine."""
     name = socket.gethostname()
     with suppress(OSError):

@@ -31,7 +31,7 @@ from cdvm.subsets import Design
 __all__ = ["Outcome", "Outcomes", "margin_of", "merge_stores", "record_outcomes"]
 
 Score = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
-Outcome = Literal["correct", "margin", "squared_error"] | Score
+Outcome = Literal["correct", "answer", "margin", "squared_error"] | Score
 
 _MANY_JUDGES = 20  # fewer may well all be answered alike by a model that has learnt
 
@@ -47,7 +47,7 @@ class Outcomes:
     models : ndarray of shape (n_models,)
         Numbers of the models in the design, increasing.
     data : ndarray of shape (n_models, ...)
-        Packed bits (uint8), or float32 scores.
+        Packed bits (uint8), answers (int8 or int16), or float32 scores.
     n_judges : int
     degenerate_models : ndarray
         Numbers of the models that gave every judge the same answer: their training set was empty or of one
@@ -78,6 +78,11 @@ class Outcomes:
         return self.data.dtype == np.uint8
 
     @property
+    def answers(self) -> NDArray[Any] | None:
+        """Where answers were recorded, how many classes beyond the label each lies: 0 is right."""
+        return self.data if self.data.dtype.kind == "i" else None
+
+    @property
     def judge_rows(self) -> NDArray[np.int64] | None:
         """The training rows that are judges, out of bag; None where judges are validation rows."""
         rows = self.declaration.get("judge_rows")
@@ -89,6 +94,8 @@ class Outcomes:
         """Outcomes of shape (n_models, n_judges): 0/1 (uint8) or scores (float32)."""
         if self.binary:
             return np.unpackbits(self.data, axis=1, count=self.n_judges)
+        if self.answers is not None:
+            return np.asarray(self.answers == 0).view(np.uint8)
         return self.data
 
     def first(self, n_models: int) -> Outcomes:
@@ -155,8 +162,9 @@ def record_outcomes(
     design : Design
     models : range
         Numbers of the models to train.
-    outcome : {"correct", "margin", "squared_error"} or callable, optional
-        Right or wrong by default (negative squared error for regression). A function gets the judges' class
+    outcome : {"correct", "answer", "margin", "squared_error"} or callable, optional
+        Right or wrong by default (negative squared error for regression); "answer" keeps which class a wrong
+        model answered with, too. A function gets the judges' class
         codes and scores of shape (n_models, n_judges, n_classes), or their targets and predictions of shape
         (n_models, n_judges), and returns an array of shape (n_models, n_judges); larger is better.
     store : path or fsspec address, optional
@@ -243,11 +251,13 @@ def _run_chunk(
     trainer: Trainer, design: Design, y: NDArray[Any], outcome: Outcome, first: int, stop: int
 ) -> Chunk:
     subsets = design.take(range(first, stop))
-    labels = outcome == "correct" or trainer.split.task == "regression"
+    labels = outcome in ("correct", "answer") or trainer.split.task == "regression"
     answer = trainer.predict(subsets) if labels else trainer.scores(subsets)
     numbers = subsets.models[constant_models(trainer, subsets, answer)]
     if outcome == "correct":
         data: NDArray[Any] = np.packbits(answer == y, axis=1)
+    elif outcome == "answer":
+        data = _beyond(answer, y, trainer.split.n_classes)
     else:
         data = _scored(outcome, y, answer)
         if data.shape != (len(subsets), len(y)):
@@ -298,6 +308,12 @@ def margin_of(codes: NDArray[Any], scores: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(np.where(known, margin, scores.min(axis=2) - scores.max(axis=2)))
 
 
+def _beyond(answers: NDArray[Any], codes: NDArray[Any], n_classes: int) -> NDArray[Any]:
+    """How many classes beyond the label each answer lies; a label never trained on is never answered."""
+    kind = np.int8 if n_classes <= np.iinfo(np.int8).max else np.int16 if n_classes < 2**15 else np.int32
+    return np.where(codes >= 0, (answers - codes) % n_classes, 1).astype(kind)
+
+
 def _negative_squared_error(target: NDArray[Any], prediction: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(-((prediction - target) ** 2))
 
@@ -311,7 +327,7 @@ def _outcome_name(outcome: Outcome, split: Split) -> str:
         name = f"{outcome.__module__}.{getattr(outcome, '__qualname__', type(outcome).__qualname__)}"
         # functions of one name need not be one function: every lambda is called the same
         return name if code is None else f"{name}#{zlib.crc32(_code_bytes(code)):08x}"
-    allowed = ("squared_error",) if split.task == "regression" else ("correct", "margin")
+    allowed = ("squared_error",) if split.task == "regression" else ("correct", "answer", "margin")
     if outcome not in allowed:
         raise InputError(
             f"outcome={outcome!r} does not fit a {split.task} task: use {' or '.join(map(repr, allowed))}, "

@@ -237,12 +237,12 @@ def _parse_chunk(file: ChunkFile, content: bytes) -> Chunk | None:
     sound = (
         buffer.tell() == len(content)
         and data.ndim == 2
-        and data.dtype in (np.uint8, np.float32)
+        and data.dtype in (np.uint8, np.int8, np.int16, np.int32, np.float32)
         and 0 < len(data) == models
         and degenerate.dtype == np.int64
         and degenerate.shape == (file.degenerate,)
         and bool(np.all((degenerate >= file.first) & (degenerate < file.stop)))
-        and bool(data.dtype == np.uint8 or np.isfinite(data).all())
+        and bool(data.dtype != np.float32 or np.isfinite(data).all())
     )
     return Chunk(file.first, file.stop, degenerate, data) if sound else None
 

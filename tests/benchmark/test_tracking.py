@@ -83,3 +83,27 @@ def test_without_mlflow_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "mlflow.entities", None)
     with pytest.raises(InputError, match=r"pip install cdvm\[mlflow\]"):
         track(tmp_path, frame_of(line("pol", "Random", 50, 0, 0.6)), get_protocol("paper"))
+
+
+def test_a_password_in_the_address_is_not_told(tmp_path):
+    pytest.importorskip("mlflow")
+    frame = frame_of(line("pol", "Random", 50, 0, 0.6))
+    with pytest.raises(InputError) as caught:
+        track(tmp_path, frame, get_protocol("paper"), uri="gopher://me:secret@x")
+    assert "gopher://me:***@x" in str(caught.value)
+    assert "secret" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_what_tracking_needs_is_checked_before_the_run(tmp_path, monkeypatch):
+    from typer.testing import CliRunner
+
+    from cdvm.cli.main import app
+
+    words = ["benchmark", "run", "--out", str(tmp_path / "r")]
+    found = CliRunner().invoke(app, [*words, "--track-uri", "here"])
+    assert (found.exit_code, "add --track mlflow" in found.output) == (2, True)
+    monkeypatch.setitem(sys.modules, "mlflow.entities", None)
+    found = CliRunner().invoke(app, [*words, "--track", "mlflow"])
+    assert (found.exit_code, "pip install cdvm[mlflow]" in found.output) == (2, True)
+    assert not (tmp_path / "r").exists()

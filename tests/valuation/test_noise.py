@@ -7,8 +7,7 @@ from valuation_games import blobs
 from cdvm.attribution import MatrixAttribution
 from cdvm.errors import InputError
 from cdvm.split import Split
-from cdvm.valuation import Values, detection_report, flip_labels, flip_split, suspects, value_rows
-from cdvm.valuation.noise import two_groups
+from cdvm.valuation import Values, detection_report, flip_labels, flip_split, p_values, suspects, value_rows
 
 
 @given(st.lists(st.integers(0, 4), min_size=5, max_size=60), st.integers(0, 99))
@@ -46,29 +45,53 @@ def test_flips_need_classes():
         flip_labels(np.zeros(10, dtype=int), 0.1)
 
 
-def test_two_groups_are_those_of_least_inner_variance():
+def test_values_below_zero_are_suspected_at_the_stated_rate():
     rng = np.random.default_rng(0)
-    values = np.concatenate([rng.normal(0, 0.1, 10), rng.normal(1, 0.3, 40)])
-    ordered = np.sort(values)
-    inner = [ordered[:k].var() * k + ordered[k:].var() * (50 - k) for k in range(1, 50)]
-    assert two_groups(values) == ordered[int(np.argmin(inner))]
+    error = rng.uniform(0.5, 2, 20_000)
+    harmless = Values.of(20_000, error * rng.standard_normal(20_000), "banzhaf", stderr=error)
+    for rate in (0.01, 0.1):
+        assert len(suspects(harmless, rate=rate)) / 20_000 == pytest.approx(rate, rel=0.15)
+    assert len(suspects(harmless)) == len(suspects(harmless, rate=0.01))
 
 
-def test_equal_values_raise_no_suspicion():
-    assert suspects(np.ones(5)).size == 0
-    assert suspects([1.0]).size == 0
+def test_a_value_without_doubt_or_without_error_is_decided_by_its_sign():
+    values = Values.of(4, [-0.1, 0.1, 0.0, -1.0], "shapley", stderr=[0.0, 0.0, 0.0, np.nan])
+    assert suspects(values).tolist() == [0]
+    assert p_values(values).tolist() == [0, 1, 1, 1]
 
 
-def test_equal_values_are_never_split_by_the_automatic_threshold():
-    found = suspects([0.0, 0.0, 0.0, 1.0, 1.0, 1.1])
-    assert found.tolist() == [0, 1, 2]
+@pytest.mark.parametrize(
+    "source",
+    [
+        [0.5, -1.0],
+        Values.of(2, [0.5, -1.0], "knn_shapley"),
+        Values.of(2, [-0.5, -1.0], "out_of_bag", stderr=[0.1, 0.1]),  # squared errors are never above 0
+        MatrixAttribution(np.diag([1.0, 0.1])),
+    ],
+    ids=["numbers", "no stderr", "no contribution", "attribution"],
+)
+def test_without_evidence_a_share_is_asked_for(source):
+    with pytest.raises(InputError, match=r"share=0\.05, or use method='out_of_bag'"):
+        suspects(source)
+    assert suspects(source, 1).tolist() == [1]
+
+
+def test_suspects_by_rate_or_by_share_not_both():
+    values = Values.of(2, [0.5, -1.0], "banzhaf", stderr=[0.1, 0.1])
+    with pytest.raises(InputError, match="use one"):
+        suspects(values, 1, rate=0.1)
+    with pytest.raises(InputError, match="goes with share="):
+        suspects(values, side="low")
+    for rate in (0, 1, -0.1, "1%"):
+        with pytest.raises(InputError, match="rate of false alarms between 0 and 1"):
+            suspects(values, rate=rate)
 
 
 def test_suspects_come_from_values_attributions_and_numbers_alike():
     numbers = np.array([0.5, -1.0, 0.4, 0.6])
     attribution = MatrixAttribution(np.column_stack([numbers, numbers]))
     for source in (numbers, attribution, Values.of(4, numbers, "banzhaf")):
-        assert suspects(source).tolist() == [1]
+        assert suspects(source, 1).tolist() == [1]
     assert suspects(Values.of(4, numbers, "memorization"), 2).tolist() == [0, 3]
     assert suspects(numbers, 2, side="high").tolist() == [0, 3]
     with pytest.raises(InputError, match="side='up'"):

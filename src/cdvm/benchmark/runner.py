@@ -56,24 +56,25 @@ def run_benchmark(
     if protocol.repetitions < 1:
         raise InputError(f"repetitions={protocol.repetitions}: use at least 1")
     results = Results.create(out, protocol)
-    wanted = [
-        (dataset, repetition, [m.name for m in chosen if m.suits(dataset)])
-        for dataset in dict.fromkeys(datasets)
-        for repetition in range(protocol.repetitions)
-    ]
-    done = results.done()
-    left = [
-        (results, dataset, repetition, todo)
-        for dataset, repetition, names in wanted
-        if (todo := [name for name in names if (dataset, name, repetition) not in done])
-    ]
-    for dataset in dict.fromkeys(task[1] for task in left):
-        protocol.split(dataset, 0)  # downloads, once, what is not here
-    units = [(dataset, name, r) for dataset, r, names in wanted for name in names]
-    with _Board(results, units, progress):
-        for _ in stream(_run_methods, left, n_jobs=n_jobs, prefer="processes"):
-            pass
-    results.join()
+    with results.writing():
+        wanted = [
+            (dataset, repetition, [m.name for m in chosen if m.suits(dataset)])
+            for dataset in dict.fromkeys(datasets)
+            for repetition in range(protocol.repetitions)
+        ]
+        done = results.done()
+        left = [
+            (results, dataset, repetition, todo)
+            for dataset, repetition, names in wanted
+            if (todo := [name for name in names if (dataset, name, repetition) not in done])
+        ]
+        for dataset in dict.fromkeys(task[1] for task in left):
+            protocol.split(dataset, 0)  # downloads, once, what is not here
+        units = [(dataset, name, r) for dataset, r, names in wanted for name in names]
+        with _Board(results, units, progress):
+            for _ in stream(_run_methods, left, n_jobs=n_jobs, prefer="processes"):
+                pass
+        results.join()
     return results
 
 

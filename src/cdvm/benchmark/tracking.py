@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 from cdvm.benchmark import summary
 from cdvm.benchmark.figures import write_figures
 from cdvm.benchmark.tables import write_tables
-from cdvm.errors import InputError
+from cdvm.errors import InputError, redacted
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from cdvm.benchmark.protocol import Protocol
 
-__all__ = ["metrics", "track"]
+__all__ = ["check_tracking", "metrics", "track"]
 
 _AT_ONCE = 1000  # MLflow takes no more metrics in one call
 _FILES_ALLOWED = "MLFLOW_ALLOW_FILE_STORE"  # without it, newer versions refuse directories
@@ -57,11 +57,10 @@ def track(
     str
         The id of the MLflow run.
     """
-    try:
-        from mlflow.entities import Metric, Param
-        from mlflow.tracking import MlflowClient
-    except ImportError as error:
-        raise InputError("tracking needs mlflow: pip install cdvm[mlflow]") from error
+    check_tracking()
+    from mlflow.entities import Metric, Param
+    from mlflow.tracking import MlflowClient
+
     rows = summary.checked(frame)
     now = int(1000 * time.time())
     parameters = [Param(key, text) for key, text in _parameters(rows, protocol).items()]
@@ -81,6 +80,15 @@ def track(
         finally:
             client.set_terminated(run, state)
     return run
+
+
+def check_tracking() -> None:
+    """Refuse, where there is no MLflow."""
+    try:
+        import mlflow.entities
+        import mlflow.tracking  # noqa: F401
+    except ImportError as error:
+        raise InputError("tracking needs mlflow: pip install cdvm[mlflow]") from error
 
 
 def _log_files(client: Any, run: str, results: Path, rows: pd.DataFrame, figures: bool) -> None:
@@ -109,9 +117,11 @@ def _connected(uri: str | None) -> Iterator[str | None]:
     except MlflowException as error:
         reason = str(error).strip().splitlines()[0]
         raise InputError(
-            f"MLflow cannot use {uri or 'its default place'} ({reason}): name a directory or a server, "
-            "or pip install mlflow for databases"
-        ) from error
+            redacted(
+                f"MLflow cannot use {uri or 'its default place'} ({reason}): name a directory or a server, "
+                "or pip install mlflow for databases"
+            )
+        ) from None  # what MLflow says may hold a password
     finally:
         if before is None:
             os.environ.pop(_FILES_ALLOWED, None)

@@ -53,6 +53,12 @@ def run(
 
     if track not in ("", "mlflow"):
         raise InputError(f"--track {track!r}: mlflow is the one tracker there is")
+    if track_uri and not track:
+        raise InputError("--track-uri says where to log: add --track mlflow")
+    if track:
+        from cdvm.benchmark.tracking import check_tracking
+
+        check_tracking()
     chosen = get_preset(preset)
     plan = get_protocol(protocol).replace(**chosen.changes)
     if repetitions is not None:

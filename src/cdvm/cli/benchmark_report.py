@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cdvm.cli.options import Force
+from cdvm.cli.output import refuse_present, together
 from cdvm.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,6 +38,7 @@ def table(
     every: Annotated[
         bool, typer.Option("--all", help="Print the tables of all settings and ablations too.")
     ] = False,
+    force: Force = False,
 ) -> None:
     """Print the paper's table with ours beside it, who wins, and the seconds; write all tables.
 
@@ -45,10 +49,12 @@ def table(
     """
     from rich.console import Console
 
-    from cdvm.benchmark.tables import MAIN, write_tables
+    from cdvm.benchmark.tables import BUILDERS, MAIN, write_tables
 
-    out = out or results[0] / "tables"
-    tables = write_tables(_frame(results), out)
+    out = _place(out, results[0] / "tables", BUILDERS, (".md", ".csv", ".tex"), force=force)
+    frame = _frame(results)
+    with together(out) as staging:
+        tables = write_tables(frame, staging)
     console = Console()
     shown = list(tables) if every else [name for name in MAIN if name in tables]
     for name in shown:
@@ -65,6 +71,7 @@ def figures(
         Path | None,
         typer.Option(help="Directory for the figures.", show_default="figures in the first of RESULTS"),
     ] = None,
+    force: Force = False,
 ) -> None:
     """Draw the paper's figures from results, as PNG and SVG.
 
@@ -73,14 +80,29 @@ def figures(
 
     Example: `cdvm benchmark figures results/paper`
     """
-    from cdvm.benchmark.figures import write_figures
+    from cdvm.benchmark.figure_clusters import FIGURES as CLUSTERS
+    from cdvm.benchmark.figures import FIGURES, write_figures
 
-    out = out or results[0] / "figures"
-    found = write_figures(_frame(results), out)
+    out = _place(out, results[0] / "figures", [*FIGURES, *CLUSTERS], (".png", ".svg"), force=force)
+    frame = _frame(results)
+    with together(out) as staging:
+        found = write_figures(frame, staging)
     for name in found.written:
         typer.echo(f"{out / name}.png, .svg")
     for name, why in found.missing.items():
         typer.echo(f"{name} is left out: it {why}")
+
+
+def _place(
+    out: Path | None, usual: Path, names: Iterable[str], endings: tuple[str, ...], *, force: bool
+) -> Path:
+    """Where to write; files in a directory that the user named are replaced only if that is said."""
+    if out is None:
+        if force:
+            raise InputError("--force is about files in a directory you name: add --out, or leave it out")
+        return usual
+    refuse_present(out, [name + ending for name in names for ending in endings], force=force)
+    return out
 
 
 def _frame(results: list[Path]) -> pd.DataFrame:

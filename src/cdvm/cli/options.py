@@ -1,15 +1,20 @@
-"""Options that several commands share."""
+"""Options that several commands share, and which of them go together."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from cdvm.cli.words import FLAGS
+from cdvm.errors import InputError
 
 __all__ = [
     "Cluster",
     "DatasetName",
+    "Force",
     "Ignore",
     "Jobs",
     "JudgeRows",
@@ -22,6 +27,7 @@ __all__ = [
     "Target",
     "TestRows",
     "Validation",
+    "refuse_unused",
 ]
 
 TableFile = Annotated[Path | None, typer.Argument(help="CSV, Parquet or Feather file.", show_default=False)]
@@ -47,7 +53,13 @@ Validation = Annotated[
 Ignore = Annotated[
     list[str] | None, typer.Option(help="Column that is no feature (an id, say); it is still written.")
 ]
-LearnerName = Annotated[str, typer.Option(help="Model the rows are for.", show_default="logistic")]
+LearnerName = Annotated[
+    str,
+    typer.Option(
+        help="Model the rows are for: {learners}, or the name of a scikit-learn class.",
+        show_default="logistic",
+    ),
+]
 Scale = Annotated[
     bool | None,
     typer.Option("--scale/--no-scale", help="Standardise features for the models.", show_default="scale"),
@@ -63,9 +75,45 @@ Store = Annotated[
         help="Directory or address (s3://…) for the models' outcomes; an interrupted run goes on from there."
     ),
 ]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
 Seed = Annotated[int, typer.Option(help="Seed of all randomness.")]
 Jobs = Annotated[int, typer.Option(help="Parallel tasks; -1 for all cores.")]
 Cluster = Annotated[
     str | None,
     typer.Option(help="Train on the Dask cluster of this scheduler instead, e.g. tcp://10.0.0.1:8786."),
 ]
+
+
+def refuse_unused(method: str, given: dict[str, Any], *, of_use: Iterable[str] = ()) -> None:
+    """Refuse options that a method would ignore.
+
+    Parameters
+    ----------
+    method : str
+    given : dict
+        By argument name; what the user did not give is None or False.
+    of_use : iterable of str
+        Arguments that something else than the method takes.
+    """
+    known = {*of_use, *_taken_by(method)}
+    for name, value in given.items():
+        if value is not None and value is not False and name not in known:
+            flag = FLAGS.get(name, f"--{name}")
+            raise InputError(f"{flag} has no meaning for --method {method}: leave it out")
+
+
+def _taken_by(method: str) -> Iterable[str]:
+    from cdvm.baselines import baseline_names
+    from cdvm.errors import unknown_name
+    from cdvm.selectors import selector_names, selector_options
+    from cdvm.valuation import valuation_names, valuation_options
+
+    if method == "cdvm":
+        return ["n_models", "inclusion", "store", "alpha", "kappa", "tune", "memory_limit", "cluster"]
+    if method in valuation_names():
+        known = valuation_options(method)
+        # a method that trains models side by side can do so on a cluster
+        return ["remove", *known, *(["cluster"] if "n_jobs" in known else [])]
+    if method in selector_names():
+        return selector_options(method)
+    raise unknown_name("method", method, ["cdvm", *baseline_names()])

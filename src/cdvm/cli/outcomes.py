@@ -56,10 +56,12 @@ def run(
     `--models 2500:5000`
     """
     from cdvm.cli.run import placed, record
-    from cdvm.cli.source import load_source
+    from cdvm.cli.source import load_source, parse_share
 
     if not store:
         raise InputError("name a place for the outcomes, e.g. --store runs/")
+    if test and parse_share(test) is None:
+        raise InputError(f"--test {test} plays no part in training models: leave it out")
     numbers = parse_models(models)
     source = load_source(
         table,

@@ -35,12 +35,13 @@ def prune(
     test: TestRows = "",
     ignore: Ignore = None,
     learner: LearnerName = "",
-    method: Annotated[
-        str, typer.Option(help="cdvm, or what it is compared with: banzhaf, out_of_bag, k_center, …")
-    ] = "cdvm",
+    method: Annotated[str, typer.Option(help="How to choose: {methods}.")] = "cdvm",
     remove: Annotated[
-        str, typer.Option(help="For methods that value rows: whether low or high values go first.")
-    ] = "low",
+        str | None,
+        typer.Option(
+            help="For methods that value rows: whether low or high values go first.", show_default="low"
+        ),
+    ] = None,
     per_class: Annotated[
         bool | None,
         typer.Option(
@@ -55,7 +56,10 @@ def prune(
     inclusion: Annotated[
         float | None, typer.Option(help="Probability of a row to be in a subset.", show_default="auto")
     ] = None,
-    alpha: Annotated[float, typer.Option(help="Trade-off between total influence and coverage.")] = 0.5,
+    alpha: Annotated[
+        float | None,
+        typer.Option(help="Trade-off between total influence and coverage.", show_default="0.5"),
+    ] = None,
     kappa: Annotated[
         float | None, typer.Option(help="Influence on a judge that is enough.", show_default="auto")
     ] = None,
@@ -89,14 +93,33 @@ def prune(
 
     Example: `cdvm prune train.csv --target label --keep 5% --keep 10% --out kept/`
     """
-    from cdvm.cli.report import check_out, figures, print_report, write_report
-    from cdvm.cli.run import Request, choose
+    from cdvm.cli.output import check_directory, refuse_inputs
+    from cdvm.cli.report import figures, names_of_files, print_report, write_report
+    from cdvm.cli.run import Request, check_request, choose
     from cdvm.cli.source import load_source, parse_keep
     from cdvm.learners import make_learner
     from cdvm.valuation import needs_validation
 
+    request = Request(
+        method=method,
+        remove=remove,
+        per_class=per_class,
+        models=models,
+        inclusion=inclusion,
+        alpha=alpha,
+        kappa=kappa,
+        tune=tune,
+        refine=refine,
+        trainings=trainings,
+        store=store,
+        memory_limit=memory_limit,
+        seed=seed,
+        jobs=jobs,
+        cluster=cluster,
+    )
     budgets = dict(map(parse_keep, keep or ["10%"]))
-    check_out(out, force=force)
+    check_request(request)
+    check_directory(out, force=force, apart_from=store)
     judges = {name: make_learner(name) for name in judge or []}
     source = load_source(
         table,
@@ -110,27 +133,9 @@ def prune(
         scale=scale,
         seed=seed,
     )
-    chosen = choose(
-        source,
-        budgets,
-        Request(
-            method,
-            remove,
-            per_class,
-            models,
-            inclusion,
-            alpha,
-            kappa,
-            tune,
-            refine,
-            trainings,
-            store,
-            memory_limit,
-            seed,
-            jobs,
-            cluster,
-        ),
-    )
+    if out is not None:
+        refuse_inputs([out / name for name in names_of_files(source, budgets)], source.files)
+    chosen = choose(source, budgets, request)
     report = figures(source, chosen, judges, seed=seed, jobs=jobs)
     if out is not None:
         write_report(out, source, chosen.selections, report)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdvm.errors import InputError
+from cdvm.cli.friendly import warn
+from cdvm.cli.output import together
 from cdvm.evaluate import compare_with_random
-from cdvm.files import write_whole
 
 if TYPE_CHECKING:
     from cdvm.cli.run import Chosen
@@ -17,19 +19,9 @@ if TYPE_CHECKING:
     from cdvm.learners import Learner
     from cdvm.selection import Selection
 
-__all__ = ["check_out", "figures", "print_report", "write_report"]
+__all__ = ["figures", "names_of_files", "print_report", "write_report"]
 
 _DRAWS = 20
-
-
-def check_out(out: Path | None, *, force: bool) -> None:
-    """Refuse an output directory that holds something, before any work is done."""
-    if out is None:
-        return
-    if out.exists() and not out.is_dir():
-        raise InputError(f"--out {out} is a file: name a directory")
-    if out.is_dir() and any(out.iterdir()) and not force:
-        raise InputError(f"--out {out} is not empty: name another directory, or add --force to write into it")
 
 
 def figures(
@@ -79,21 +71,30 @@ def figures(
     }
 
 
+def names_of_files(source: Source, budgets: Iterable[str]) -> list[str]:
+    """What :func:`write_report` writes."""
+    return [*(_kept_name(source, name) for name in budgets), "selection.csv", "summary.json"]
+
+
+def _kept_name(source: Source, budget: str) -> str:
+    return f"kept-{budget}{source.table.suffix}"
+
+
 def write_report(out: Path, source: Source, selections: dict[str, Selection], report: dict[str, Any]) -> None:
-    """Kept rows per budget, ``selection.csv`` and ``summary.json``."""
+    """Kept rows per budget, ``selection.csv`` and ``summary.json``: all of them or none."""
     import pandas as pd
 
-    out.mkdir(parents=True, exist_ok=True)
     first = next(iter(selections.values()))
     columns: dict[str, Any] = {"row": first.candidates}
     if source.split.index is not None:
         columns["index"] = source.split.index
-    for name, selection in selections.items():
-        source.table.write_rows(selection.indices, out / f"kept-{name}{source.table.suffix}")
-        columns[f"kept_{name}"] = selection.mask[selection.candidates].astype(int)
-        columns[f"weight_{name}"] = selection.weights
-    pd.DataFrame(columns).to_csv(out / "selection.csv", index=False)
-    write_whole(out / "summary.json", (json.dumps(report, indent=2) + "\n").encode())
+    with together(out) as staging:
+        for name, selection in selections.items():
+            source.table.write_rows(selection.indices, staging / _kept_name(source, name))
+            columns[f"kept_{name}"] = selection.mask[selection.candidates].astype(int)
+            columns[f"weight_{name}"] = selection.weights
+        pd.DataFrame(columns).to_csv(staging / "selection.csv", index=False)
+        (staging / "summary.json").write_text(json.dumps(report, indent=2) + "\n")
 
 
 def print_report(report: dict[str, Any], out: Path | None) -> None:
@@ -105,6 +106,26 @@ def print_report(report: dict[str, Any], out: Path | None) -> None:
         console.print(_table(report, judge))
     for sentence in _sentences(report, out):
         console.print(sentence, highlight=False)
+    for warning in _doubts(report):
+        warn(warning)
+
+
+def _doubts(report: dict[str, Any]) -> Iterator[str]:
+    """Budgets whose rows are no better than random ones, on the rows that had the least part in choosing."""
+    shown = {"test": "held-out rows", "validation": "validation rows", "outside": "other rows"}
+    for line in report["budgets"].values():
+        parts = line["judged_by"][report["learner"]]
+        part = next(part for part in shown if part in parts)
+        found = parts[part]
+        if line["rows"] == report["candidates"]:  # random rows are the same rows
+            continue
+        error = found["random_deviation"] / math.sqrt(report["random_draws"])
+        above = found["kept"] - found["random"]
+        figures = f"{found['kept']:.3f} against {found['random']:.3f}±{error:.3f} on the {shown[part]}"
+        if above <= 0:
+            yield f"the {line['rows']} kept rows are no better than random rows ({figures})"
+        elif above <= error:
+            yield f"the {line['rows']} kept rows are not clearly better than random rows ({figures})"
 
 
 def _table(report: dict[str, Any], judge: str) -> Any:
@@ -118,7 +139,8 @@ def _table(report: dict[str, Any], judge: str) -> Any:
     refined = any("trainings" in line for line in lines)
     certified = own and lines[0]["gap"] is not None and not refined  # of the program, which is left behind
     grid = RichTable(
-        title=f"{report['source']}: {report['metric']} of {judge} trained on {report['method']}'s rows",
+        title=f"{report['source']}: {report['metric']} of {judge} trained on {report['method']}'s rows"
+        + ", refined" * refined,
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
     )
@@ -160,8 +182,9 @@ def _sentences(report: dict[str, Any], out: Path | None) -> list[str]:
     if report["judges"] == "out-of-bag":
         judges = (
             "Models were judged on rows they did not see. 'Other rows' are those outside each set, which "
-            "choosing has seen (all: five-fold cross-validation); --test 20% reports on rows it has not."
+            "choosing has seen (all: five-fold cross-validation)"
         )
+        judges += "." if report["test_rows"] else "; --test 20% reports on rows it has not."
     how = ""
     if "fit_seconds" in report:
         how = (
@@ -171,12 +194,30 @@ def _sentences(report: dict[str, Any], out: Path | None) -> list[str]:
         if report["degenerate_models"]:
             how += f"; {report['degenerate_models']} gave every judge the same answer"
         how += "."
-    if trained := [line["trainings"] for line in report["budgets"].values() if "trainings" in line]:
-        optimism = max(line["optimism"] for line in report["budgets"].values())
-        how += (
-            f" Rows were then exchanged for better ones by up to {max(trained)} trainings; judges held back "
-            f"saw up to {optimism:.3f} less of the gain."
+    how += _refining(list(report["budgets"].values()))
+    lines = report["budgets"].values()
+    gap = ""
+    if any(line["gap"] is not None and "trainings" not in line for line in lines):
+        gap = (
+            "Gap: what the set lacks, at most, to the largest objective of the program for as many rows; it "
+            "says nothing about accuracy."
         )
     random = f"Random rows: mean ± deviation of {report['random_draws']} draws."
     where = f"Written to {out}: kept rows, selection.csv, summary.json." if out is not None else ""
-    return [s for s in (split, judges, how, random, where) if s]
+    return [s for s in (split, judges, how, gap, random, where) if s]
+
+
+def _refining(lines: list[dict[str, Any]]) -> str:
+    """What refining did."""
+    refined = [line for line in lines if "trainings" in line]
+    if not refined:
+        return ""
+    told = (
+        f" Rows were then exchanged for better ones by up to {max(x['trainings'] for x in refined)} trainings"
+    )
+    optimism = [line["optimism"] for line in refined if line["optimism"] is not None]
+    if not optimism:
+        return f"{told}."
+    if max(optimism) < 0.0005:
+        return f"{told}; judges held back saw all of the gain."
+    return f"{told}; judges held back saw up to {max(optimism):.3f} less of the gain."

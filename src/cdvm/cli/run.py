@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cdvm.baselines import select_with
+from cdvm.cli.options import refuse_unused
 from cdvm.cli.source import Source
 from cdvm.cluster import on_cluster
 from cdvm.errors import InputError
@@ -17,8 +18,9 @@ from cdvm.pruner import CDVM
 from cdvm.refinement import refine
 from cdvm.selection import Selection
 from cdvm.subsets import Design, default_inclusion, seed_of
+from cdvm.valuation import valuation_names
 
-__all__ = ["Chosen", "Request", "choose", "placed", "record"]
+__all__ = ["Chosen", "Request", "check_request", "choose", "placed", "record"]
 
 
 @dataclass(frozen=True)
@@ -26,11 +28,11 @@ class Request:
     """How rows are to be chosen, as the command line says it; None leaves a thing to the method."""
 
     method: str
-    remove: str
+    remove: str | None
     per_class: bool | None
     models: int | None
     inclusion: float | None
-    alpha: float
+    alpha: float | None
     kappa: float | None
     tune: bool
     refine: bool
@@ -51,12 +53,32 @@ class Chosen:
     details: dict[str, Any]
 
 
+def check_request(request: Request) -> None:
+    """Refuse options that do not go together, before any work is done."""
+    given = {
+        "remove": request.remove,
+        "per_class": request.per_class if request.per_class is None else "given",
+        "n_models": request.models,
+        "inclusion": request.inclusion,
+        "alpha": request.alpha,
+        "kappa": request.kappa,
+        "tune": request.tune,
+        "store": request.store,
+        "memory_limit": request.memory_limit,
+        "cluster": request.cluster,
+    }
+    refuse_unused(request.method, given, of_use=["cluster"] if request.refine else [])
+    if request.trainings is not None and not request.refine:
+        raise InputError("--trainings says how long to refine: add --refine")
+    for flag, value in {"--alpha": request.alpha, "--kappa": request.kappa}.items():
+        if request.tune and value is not None:
+            raise InputError(f"{flag} {value:g} is fixed and --tune chooses it: leave one of them out")
+
+
 def choose(source: Source, budgets: dict[str, float], request: Request) -> Chosen:
     """Selections of the requested method, one a budget."""
     for budget in budgets.values():
         resolve_budget(budget, source.split.n_rows)
-    if request.trainings is not None and not request.refine:
-        raise InputError("--trainings says how long to refine: add --refine")
     find = _by_cdvm if request.method == "cdvm" else _by_baseline
     with placed(request.cluster):
         selections, details = find(source, list(budgets.values()), request)
@@ -90,14 +112,12 @@ def record(
 def _by_cdvm(
     source: Source, budgets: list[float], request: Request
 ) -> tuple[list[Selection], dict[str, Any]]:
-    if request.remove != "low":
-        raise InputError("--remove high needs a method that values rows: add --method, e.g. out_of_bag")
     started = time.perf_counter()
     pruner = CDVM(
         learner=source.learner,
         n_models=5000 if request.models is None else request.models,
         inclusion="auto" if request.inclusion is None else request.inclusion,
-        alpha=request.alpha,
+        alpha=0.5 if request.alpha is None else request.alpha,
         kappa="auto" if request.kappa is None else request.kappa,
         tune="grid" if request.tune else None,
         refine=_options(request) if request.refine else False,
@@ -131,7 +151,7 @@ def _by_baseline(
         source.learner,
         request.method,
         budgets,
-        remove=request.remove,  # type: ignore[arg-type]  # checked there
+        remove=request.remove or "low",  # type: ignore[arg-type]  # checked there
         seed=request.seed,
         n_jobs=request.jobs,
         **options,
@@ -143,7 +163,7 @@ def _by_baseline(
             )
             for s in selections
         ]
-    return selections, {"remove": request.remove}
+    return selections, {"remove": request.remove or "low"} if request.method in valuation_names() else {}
 
 
 def _options(request: Request) -> dict[str, Any]:

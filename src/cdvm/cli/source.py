@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from cdvm.progress import Progress
 from cdvm.scaling import Scale, scaled_for
 from cdvm.split import Split
 
-__all__ = ["Source", "load_source", "parse_keep"]
+__all__ = ["Source", "load_source", "parse_amount", "parse_keep", "parse_share"]
 
 _VALIDATION_SHARE = _TEST_SHARE = 0.1
 
@@ -33,6 +34,8 @@ class Source:
     learner_name : str
     scaled : bool
         Whether features were standardised.
+    files : list of path
+        The tables that were read.
     """
 
     name: str
@@ -41,6 +44,7 @@ class Source:
     learner: Learner
     learner_name: str
     scaled: bool
+    files: list[Path]
 
 
 def parse_keep(word: str) -> tuple[str, float]:
@@ -49,14 +53,23 @@ def parse_keep(word: str) -> tuple[str, float]:
     >>> parse_keep("5%"), parse_keep("0.05"), parse_keep("120")
     (('5pct', 0.05), ('5pct', 0.05), ('120rows', 120))
     """
+    amount = parse_amount("--keep", word)
+    return (f"{amount}rows" if isinstance(amount, int) else f"{100 * amount:.10g}pct"), amount
+
+
+def parse_amount(flag: str, word: str) -> float:
+    """A share (float) such as 5% or 0.05, or a number of rows (int) such as 120.
+
+    >>> parse_amount("--share", "2.5%"), parse_amount("--share", "40")
+    (0.025, 40)
+    """
     text = word.strip()
     if re.fullmatch(r"[+-]?\d+", text):
-        return f"{text}rows", int(text)
+        return int(text)
     number = re.fullmatch(r"([+-]?\d*\.?\d+(?:[eE]-?\d+)?)\s*(%?)", text)
     if number is None:
-        raise InputError(f"--keep {word!r}: use a share such as 5% or 0.05, or a number of rows such as 120")
-    share = float(number[1]) / (100 if number[2] else 1)
-    return f"{100 * share:.10g}pct", share
+        raise InputError(f"{flag} {word!r}: use a share such as 5% or 0.05, or a number of rows such as 120")
+    return float(number[1]) / (100 if number[2] else 1)
 
 
 def load_source(
@@ -71,6 +84,7 @@ def load_source(
     learner: str,
     scale: bool | None,
     seed: int,
+    reporting: bool = True,
 ) -> Source:
     """Read, check and split what the user named.
 
@@ -82,10 +96,12 @@ def load_source(
         Whether validation rows that a data set brings go before the last two.
     test : str
         A file, a share, or nothing.
+    reporting : bool
+        Whether rows are wanted to report on, so that some are held out with the validation rows.
     """
     if (path is None) == (not dataset):
         raise InputError("name one table, or a data set with --dataset, e.g. --dataset digits")
-    share = _parse_share(test)
+    share = parse_share(test)
     others: dict[str, Table | None] = {
         "val": None if validation in ("oob", "holdout") else read_table(Path(validation)),
         "test": read_table(Path(test)) if test and share is None else None,
@@ -117,7 +133,7 @@ def load_source(
             present = [c for c in ignore if c in other.frame.columns]
             parts[f"X_{part}"], parts[f"y_{part}"] = other.features_and_labels(target, present)
     if share is None:
-        share = _TEST_SHARE if not parts and validation == "holdout" else 0.0
+        share = _TEST_SHARE if reporting and not parts and validation == "holdout" else 0.0
     elif "X_val" in parts:
         raise InputError(f"--test {test} holds rows out where no --validation table is given: name a table")
     judges: dict[str, Any] = {}
@@ -127,10 +143,16 @@ def load_source(
     with Progress("checking rows"):
         split = Split.from_arrays(X, y, **parts, **judges, task=made.task, test_size=share, random_state=seed)
         split = scaled_for(named, split, wanted)
-    return Source(name, table, split, made, learner or made.name, split.scaled)
+    given = [
+        path,
+        None if validation in ("oob", "holdout") else Path(validation),
+        Path(test) if test else None,
+    ]
+    files = [file for file in given if file is not None and os.path.isfile(file)]
+    return Source(name, table, split, made, learner or made.name, split.scaled, files)
 
 
-def _parse_share(word: str) -> float | None:
+def parse_share(word: str) -> float | None:
     """A share such as 20% or 0.2; None for a file, or nothing."""
     number = re.fullmatch(r"(\d*\.?\d+)\s*(%?)", word.strip())
     if number is None:

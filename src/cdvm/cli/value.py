@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from cdvm.cli.options import (
     Cluster,
     DatasetName,
+    Force,
     Ignore,
     Jobs,
     LearnerName,
@@ -29,12 +30,12 @@ def value(
     target: Target = "target",
     dataset: DatasetName = "",
     method: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="random, leave_one_out, shapley, beta_shapley, banzhaf, out_of_bag, memorization, "
-            "knn_shapley or influence; with --flip also all."
+            help="{valuations}; with --flip also all.",
+            show_default="banzhaf; out_of_bag with --report noise",
         ),
-    ] = "banzhaf",
+    ] = None,
     validation: Validation = None,
     ignore: Ignore = None,
     learner: LearnerName = "",
@@ -61,10 +62,18 @@ def value(
     report: Annotated[
         str, typer.Option(help="values, or noise: rows whose label is suspected to be wrong.")
     ] = "values",
-    top: Annotated[int, typer.Option(help="Rows to show from each end.")] = 5,
+    false_alarms: Annotated[
+        str,
+        typer.Option(help="Share of the rows with right labels that may be suspected.", show_default="1%"),
+    ] = "",
+    share: Annotated[
+        str, typer.Option(help="Known share (5%) or number of wrong labels: as many rows are suspected.")
+    ] = "",
+    top: Annotated[int | None, typer.Option(help="Rows to show from each end.", show_default="5")] = None,
     out: Annotated[
         Path | None, typer.Option(help="File (.csv, .parquet, .feather) for rows and values.")
     ] = None,
+    force: Force = False,
     store: Store = None,
     scale: Scale = None,
     seed: Seed = 0,
@@ -73,62 +82,41 @@ def value(
 ) -> None:
     """Value the rows of a training table.
 
-    Without --validation a stratified tenth of the table is held out to score models on, and a tenth is left
-    for testing; the other rows get values.
+    Every row gets a value. Only for methods that need validation rows (leave_one_out, shapley, beta_shapley,
+    knn_shapley, influence) a stratified tenth of the table is held out where --validation names none.
+
+    The file of --out has the rows with all their columns and beside them row (the position in the table, from
+    0), value and, where there is such a thing, stderr, count, p_value and suspect (1 or 0).
 
     Example: `cdvm value train.csv --target label --method out_of_bag --out values.csv`
     """
-    from cdvm.cli.run import placed
-    from cdvm.cli.source import load_source
-    from cdvm.cli.value_report import (
-        check_request,
-        check_values_file,
-        print_detection,
-        print_suspects,
-        print_values,
-        write_values,
-    )
-    from cdvm.valuation import flip_split, valuation_names, value_rows
-    from cdvm.valuation.detection import detect, detect_with_each
-    from cdvm.valuation.stopping import make_rule
+    from cdvm.cli.value_run import ValueRequest, run_value
 
-    given: dict[str, Any] = {
-        "n_models": models,
-        "inclusion": inclusion,
-        "k": neighbors,
-        "stop": make_rule(error, stable),
-        "store": store,
-    }
-    options = {name: setting for name, setting in given.items() if setting is not None}
-    check_request(method, report, options, flip=flip)
-    check_values_file(out)
-    source = load_source(
-        table,
-        target,
-        dataset=dataset,
-        validation="holdout" if validation is None else str(validation),
-        own_validation=validation is None,
-        test="",
-        ignore=ignore or [],
-        learner=learner,
-        scale=scale,
-        seed=seed,
+    run_value(
+        ValueRequest(
+            table=table,
+            target=target,
+            dataset=dataset,
+            method=method or ("out_of_bag" if report == "noise" else "banzhaf"),
+            validation=validation,
+            ignore=ignore or [],
+            learner=learner,
+            models=models,
+            inclusion=inclusion,
+            neighbors=neighbors,
+            error=error,
+            stable=stable,
+            flip=flip,
+            report=report,
+            false_alarms=false_alarms,
+            share=share,
+            top=top,
+            out=out,
+            force=force,
+            store=store,
+            scale=scale,
+            seed=seed,
+            jobs=jobs,
+            cluster=cluster,
+        )
     )
-    split, flipped = (source.split, None) if flip is None else flip_split(source.split, flip, seed=seed)
-    options |= {"seed": seed, "n_jobs": jobs}
-    if method == "all" and flipped is not None:
-        options = {"n_models": 1000, **options}
-        with placed(cluster):
-            found = list(detect_with_each(split, source.learner, flipped, valuation_names(), **options))
-        print_detection(source, found, len(flipped))
-        return
-    with placed(cluster):
-        values = value_rows(split, source.learner, method, **options)
-    if out is not None:
-        write_values(out, source, values)
-    if report == "noise" and flipped is not None:
-        print_detection(source, [detect(values, flipped)], len(flipped))
-    elif report == "noise":
-        print_suspects(source, values, top)
-    else:
-        print_values(source, split, values, top, out)

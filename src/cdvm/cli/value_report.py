@@ -3,78 +3,92 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cdvm.errors import InputError
-from cdvm.valuation import suspects, valuation_names, valuation_options
+from cdvm.files import write_whole
+from cdvm.valuation import p_values, suspects
 
 if TYPE_CHECKING:
     from cdvm.cli.source import Source
     from cdvm.split import Split
-    from cdvm.valuation import NoiseReport, Values
+    from cdvm.valuation import Values
     from cdvm.valuation.detection import Detection
 
 __all__ = [
-    "check_request",
-    "check_values_file",
+    "ENDINGS",
+    "Suspicion",
     "print_detection",
     "print_suspects",
     "print_values",
     "write_values",
 ]
 
-_FLAGS = {"n_models": "--models", "k": "--neighbors", "stop": "--error or --stable"}
-_ENDINGS = (".csv", ".parquet", ".feather")
+ENDINGS = (".csv", ".parquet", ".feather")
 
 
-def check_request(method: str, report: str, options: dict[str, Any], *, flip: float | None) -> None:
-    """Refuse options that do not go together, before any work is done."""
-    if report not in ("values", "noise"):
-        raise InputError(f"--report {report!r}: use values or noise")
-    if method == "all":
-        if flip is None or report != "noise":
-            raise InputError(
-                "--method all compares methods at finding flipped labels: add --flip 0.1 --report noise, or "
-                f"choose one of {', '.join(valuation_names())}"
+@dataclass(frozen=True, eq=False)
+class Suspicion:
+    """Rows whose label is suspected to be wrong, and why.
+
+    Attributes
+    ----------
+    rows : ndarray
+        Positions among the valued rows, the most suspicious first.
+    p_values : ndarray or None
+        Of all valued rows.
+    sentence : str
+        What decided.
+    """
+
+    rows: NDArray[np.int64]
+    p_values: NDArray[np.float64] | None
+    sentence: str
+
+    @classmethod
+    def of(cls, values: Values, rate: float, share: float | None) -> Suspicion:
+        """Suspects at a rate of false alarms, or as many as a known share of wrong labels says."""
+        found = suspects(values, share) if share is not None else suspects(values, rate=rate)
+        p = p_values(values)
+        signed = -values.values if values.method == "memorization" else values.values
+        order = np.lexsort([signed[found]] if p is None or share is not None else [signed[found], p[found]])
+        if share is not None:
+            why = f"{_some(found)} suspected: as many as --share says, from the end where wrong labels lie."
+        elif values.p_values is not None:
+            why = (
+                f"{_some(found)} suspected: were labels drawn as the models that did not see their rows "
+                f"believe, at most {rate:.3g} of them ({rate * len(values):.3g} of {len(values)}) would be."
             )
-        return
-    known = valuation_options(method)
-    for name in options:
-        if name not in known:
-            flag = _FLAGS.get(name, f"--{name}")
-            raise InputError(f"{flag} has no meaning for --method {method}: leave it out")
+        else:
+            why = (
+                f"{_some(found)} suspected: their values are below 0, as those of at most {rate:.3g} of the "
+                "rows whose true value is 0 or more would be by chance."
+            )
+        return cls(found[order], p, why)
 
 
-def check_values_file(out: Path | None) -> None:
-    """Refuse a file that cannot be written, before any work is done."""
-    if out is None:
-        return
-    if out.suffix.lower() not in _ENDINGS:
-        raise InputError(f"--out {out} has no known ending: use {', '.join(_ENDINGS)}")
-    if out.is_dir() or not out.absolute().parent.is_dir():
-        raise InputError(f"--out {out} cannot be written: name a file in a directory that exists")
+def _some(found: NDArray[np.int64]) -> str:
+    return "1 row is" if len(found) == 1 else f"{len(found)} rows are"
 
 
-def write_values(out: Path, source: Source, values: Values) -> None:
-    """The valued rows with all their columns, and value, stderr and count beside them."""
-    raw, frame = source.table.raw, source.table.frame
-    # the text of a CSV file goes back as it stood
-    rows = (raw if hasattr(raw, "iloc") and out.suffix.lower() == ".csv" else frame).iloc[values.rows]
-    columns = values.to_frame().drop(columns="row")
-    taken = {str(name) for name in frame.columns}
-    for name in columns.columns:
-        free = name if name not in taken else f"{values.method}_{name}"
-        rows = rows.assign(**{free: columns[name].to_numpy()})
-    ending = out.suffix.lower()
-    if ending == ".csv":
-        rows.to_csv(out, index=False)
-    elif ending == ".parquet":
-        rows.to_parquet(out, index=False)
-    else:
-        rows.reset_index(drop=True).to_feather(out)
+def write_values(out: Path, source: Source, values: Values, suspicion: Suspicion | None) -> None:
+    """The valued rows with all their columns, and beside them what was found of each; whole or not at all."""
+    columns = values.to_frame().reset_index(drop=True)
+    if suspicion is not None:
+        if suspicion.p_values is not None:
+            columns["p_value"] = suspicion.p_values
+        columns["suspect"] = np.isin(np.arange(len(values)), suspicion.rows).astype(int)
+    taken = {str(name) for name in source.table.frame.columns}
+    columns.columns = [n if n not in taken else f"{values.method}_{n}" for n in columns.columns]
+    with TemporaryDirectory() as scratch:
+        made = Path(scratch) / out.name
+        source.table.write_rows(values.rows, made, columns)
+        write_whole(out, made.read_bytes())
 
 
 def print_values(source: Source, split: Split, values: Values, top: int, out: Path | None) -> None:
@@ -98,49 +112,53 @@ def print_values(source: Source, split: Split, values: Values, top: int, out: Pa
         console.print(sentence, highlight=False)
 
 
-def print_suspects(source: Source, values: Values, top: int) -> None:
+def print_suspects(source: Source, values: Values, suspicion: Suspicion, top: int, out: Path | None) -> None:
     """Rows whose label is suspected to be wrong, the worst first."""
     from rich.console import Console
 
-    found = suspects(values)
-    sign = -1 if values.method == "memorization" else 1
-    worst = found[np.argsort(sign * values.values[found], kind="stable")][:top]
-    split = source.split
-    grid = _grid(["row", "label", "value"])
-    labels = split.labels(split.y)
+    worst, p, labels = suspicion.rows[:top], suspicion.p_values, source.split.labels(source.split.y)
+    grid = _grid(["row", "label", "value"] + ["p-value"] * (p is not None))
     for k in worst:
-        grid.add_row(_row(values, int(k)), str(labels[k]), f"{values.values[k]:.4f}")
+        more = [] if p is None else [f"{p[k]:.2g}"]
+        grid.add_row(_row(values, int(k)), str(labels[k]), f"{values.values[k]:.4f}", *more)
     console = Console()
     console.print(f"{source.name}: suspected labels by {values.method}", highlight=False)
-    console.print(grid)
-    console.print(
-        f"{len(found)} of {len(values)} rows form the worse of two groups of values; "
-        f"the {len(worst)} worst are shown.",
-        highlight=False,
-    )
+    if len(worst):
+        console.print(grid)
+    more_there = len(suspicion.rows) - len(worst)
+    shown = f" The {len(worst)} worst are shown." if more_there else ""
+    console.print(suspicion.sentence + shown, highlight=False)
+    unexplained = values.meta.get("unexplained")
+    if unexplained is not None:
+        console.print(
+            f"By the models' votes about {unexplained:.1%} of all labels are wrong or beyond these models.",
+            highlight=False,
+        )
+    for sentence in _held_and_written(source, values, out):
+        console.print(sentence, highlight=False)
 
 
-def print_detection(source: Source, found: Sequence[Detection], n_flipped: int) -> None:
+def print_detection(source: Source, found: Sequence[Detection], n_flipped: int, rate: float) -> None:
     """F1, precision and recall of each method."""
     from rich.console import Console
 
     headings = ["method", "F1", "precision", "recall", "F1 auto", "suspects", "models", "seconds"]
     grid = _grid(headings)
     for line in found:
-        if line.known is None or line.automatic is None:
+        if line.known is None:
             continue
-        auto: NoiseReport = line.automatic
+        auto = line.automatic
         share = [f"{number:.3f}" for number in (line.known.f1, line.known.precision, line.known.recall)]
-        rest = [f"{auto.f1:.3f}", str(auto.n_suspects), str(line.trainings), f"{line.seconds:.1f}"]
-        grid.add_row(line.method, *share, *rest)
+        own = ["–", "–"] if auto is None else [f"{auto.f1:.3f}", str(auto.n_suspects)]
+        grid.add_row(line.method, *share, *own, str(line.trainings), f"{line.seconds:.1f}")
     console = Console()
     console.print(
         f"{source.name}: finding {n_flipped} flipped labels among {source.split.n_rows}", highlight=False
     )
     console.print(grid)
     console.print(
-        f"F1, precision and recall of the {n_flipped} most suspicious rows; 'auto': of as many suspects as "
-        "the values themselves set apart.",
+        f"F1, precision and recall of the {n_flipped} most suspicious rows; 'auto': of the suspects at a "
+        f"rate of false alarms of {rate:.3g}, where the values hold evidence for one.",
         highlight=False,
     )
     for line in found:
@@ -163,15 +181,10 @@ def _row(values: Values, k: int) -> str:
 
 
 def _sentences(source: Source, values: Values, out: Path | None) -> list[str]:
-    split, numbers = source.split, values.values
-    held = (
-        f"{split.n_table - len(values)} of {split.n_table} rows were held out"
-        if split.n_table > len(values)
-        else ""
-    )
+    numbers = values.values
     summary = (
         f"{len(values)} rows: mean {numbers.mean():.4f}, deviation {numbers.std():.4f}, "
-        f"{int((numbers < 0).sum())} below 0"
+        f"{int((numbers < 0).sum())} below 0."
     )
     cost = (
         f"{source.learner_name}: {values.meta['trainings']} trainings" if values.meta.get("trainings") else ""
@@ -182,5 +195,10 @@ def _sentences(source: Source, values: Values, out: Path | None) -> list[str]:
         cost += ", every training set tried"
     if values.meta.get("converged") is not None:
         cost += "; the goal was reached" if values.meta["converged"] else "; the goal was not reached"
-    where = f"Written to {out}." if out is not None else ""
-    return [s if s.endswith(".") else f"{s}." for s in (summary, held, cost, where) if s]
+    return [summary, *([f"{cost}."] if cost else []), *_held_and_written(source, values, out)]
+
+
+def _held_and_written(source: Source, values: Values, out: Path | None) -> list[str]:
+    held = source.split.n_table - len(values)
+    told = [f"{held} of {source.split.n_table} rows were held out to score models on."] if held else []
+    return told + ([f"Written to {out}."] if out is not None else [])

@@ -24,7 +24,14 @@ from cdvm.parameters import (
 from cdvm.subsets import DesignKind
 from cdvm.valuation.banzhaf import banzhaf_from_outcomes
 from cdvm.valuation.base import Game, LearnerLike, Rows, Utility, Values, utilities
-from cdvm.valuation.noise import NoiseReport, detection_report, flip_labels, flip_split, suspects
+from cdvm.valuation.noise import (
+    NoiseReport,
+    detection_report,
+    flip_labels,
+    flip_split,
+    p_values,
+    suspects,
+)
 from cdvm.valuation.out_of_bag import record_bootstrap
 from cdvm.valuation.stopping import RankStability, StandardError, StoppingRule
 
@@ -41,6 +48,7 @@ __all__ = [
     "flip_labels",
     "flip_split",
     "needs_validation",
+    "p_values",
     "record_bootstrap",
     "suspects",
     "utilities",

@@ -54,6 +54,9 @@ class Values:
         Models (or permutations) each value rests on, where values are estimates.
     index : ndarray or None
         The rows' DataFrame labels, where there was a DataFrame.
+    p_values : ndarray or None
+        How surprising each label is to the models that did not see its row, by methods that ask them (see
+        :mod:`cdvm.valuation.evidence`).
     meta : dict
         Plain values: trainings, seconds, whether a stopping rule was met.
 
@@ -70,6 +73,7 @@ class Values:
     stderr: Vector | None = None
     counts: NDArray[np.int64] | None = None
     index: NDArray[Any] | None = None
+    p_values: Vector | None = None
     meta: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -81,6 +85,7 @@ class Values:
         *,
         stderr: NDArray[Any] | None = None,
         counts: NDArray[Any] | None = None,
+        p_values: NDArray[Any] | None = None,
         **meta: Any,
     ) -> Values:
         """Values of a split's training rows, or of ``split`` rows that belong to no table."""
@@ -96,6 +101,7 @@ class Values:
             stderr=None if stderr is None else np.asarray(stderr, dtype=np.float64),
             counts=None if counts is None else np.asarray(counts, dtype=np.int64),
             index=index,
+            p_values=p_values,
             meta=meta,
         )
 
@@ -123,7 +129,7 @@ class Values:
         return np.sort(ranked[:size])
 
     def to_frame(self) -> pd.DataFrame:
-        """Columns row, value and, where known, stderr and count; indexed like the user's table."""
+        """Columns row, value and, where known, stderr, count and p_value; indexed like the user's table."""
         import pandas as pd
 
         columns: dict[str, Any] = {"row": self.rows, "value": self.values}
@@ -131,11 +137,14 @@ class Values:
             columns["stderr"] = self.stderr
         if self.counts is not None:
             columns["count"] = self.counts
+        if self.p_values is not None:
+            columns["p_value"] = self.p_values
         return pd.DataFrame(columns, index=None if self.index is None else pd.Index(self.index))
 
     def save(self, path: str | Path) -> Path:
         """Write to one ``.npz`` file, read back by :meth:`load`."""
-        optional = {"stderr": self.stderr, "counts": self.counts, "index": _plain(self.index)}
+        optional = {"stderr": self.stderr, "counts": self.counts, "p_values": self.p_values}
+        optional["index"] = _plain(self.index)
         arrays = {name: array for name, array in optional.items() if array is not None}
         meta = {"method": self.method, "details": self.meta}
         return save_arrays(path, "values", meta, {"values": self.values, "rows": self.rows, **arrays})

@@ -17,7 +17,7 @@ from cdvm.places import inside
 from cdvm.split import Split
 from cdvm.valuation import valuation_options, value_rows
 from cdvm.valuation.base import LearnerLike, Values
-from cdvm.valuation.noise import NoiseReport, detection_report, suspects
+from cdvm.valuation.noise import NoiseReport, detection_report, p_values, suspects
 from cdvm.valuation.out_of_bag import record_bootstrap
 
 __all__ = ["Detection", "detect", "detect_with_each"]
@@ -33,7 +33,8 @@ class Detection:
     ----------
     method : str
     known, automatic : NoiseReport or None
-        With as many suspects as there are flips, and with the threshold that the values themselves give.
+        With as many suspects as there are flips, and with those of a rate of false alarms; None where the
+        values hold no evidence for one.
     trainings : int
     seconds : float
     skipped : str
@@ -48,12 +49,15 @@ class Detection:
     skipped: str = ""
 
 
-def detect(values: Values, flipped: NDArray[np.int64], *, seconds: float | None = None) -> Detection:
+def detect(
+    values: Values, flipped: NDArray[np.int64], *, rate: float | None = None, seconds: float | None = None
+) -> Detection:
     """Score the rows that values make suspicious against those that were flipped."""
+    certain = p_values(values) is not None
     return Detection(
         values.method,
         detection_report(suspects(values, len(flipped)), flipped),
-        detection_report(suspects(values), flipped),
+        detection_report(suspects(values, rate=rate), flipped) if certain else None,
         int(values.meta.get("trainings", 0)),
         float(values.meta.get("seconds", 0.0)) if seconds is None else seconds,
     )
@@ -65,6 +69,7 @@ def detect_with_each(
     flipped: NDArray[np.int64],
     methods: Sequence[str],
     *,
+    rate: float | None = None,
     store: str | Path | None = None,
     **options: Any,
 ) -> Iterator[Detection]:
@@ -81,6 +86,8 @@ def detect_with_each(
     flipped : ndarray
         Training rows whose labels were flipped.
     methods : sequence of str
+    rate : float, optional
+        Of false alarms, as in :func:`cdvm.valuation.suspects`.
     store : path, optional
         Directory or address with one outcome store a run.
     **options
@@ -101,4 +108,4 @@ def detect_with_each(
         except InputError as error:
             yield Detection(method, skipped=str(error))
             continue
-        yield detect(values, flipped, seconds=time.perf_counter() - started)
+        yield detect(values, flipped, rate=rate, seconds=time.perf_counter() - started)

@@ -1,8 +1,10 @@
-"""Suspected mislabelled rows: those whose value says that they do harm.
+"""Suspected mislabelled rows: those whose label the evidence speaks against.
 
 Rows with a wrong label have low values by nearly every method; by memorization they have high ones, since
-only models that saw such a row get it right. Where the share of wrong labels is not known, values are cut in
-two groups so that the variance within the groups is smallest (2-means in one dimension, Otsu's threshold).
+only models that saw such a row get it right. Where the share of wrong labels is known, the rows at that end
+are suspected. Where it is not, there must be evidence with a rate of false alarms: how surprising a label is
+to the models that did not see its row (:mod:`cdvm.valuation.evidence`), or a value that is negative beyond
+its standard error.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr
 
 from cdvm.attribution import Attribution
 from cdvm.errors import InputError
@@ -20,13 +23,31 @@ from cdvm.split import Split
 from cdvm.subsets import Stream, draw_words
 from cdvm.valuation.base import Values
 
-__all__ = ["NoiseReport", "detection_report", "flip_labels", "flip_split", "suspects", "two_groups"]
+__all__ = [
+    "RATE",
+    "NoiseReport",
+    "check_rate",
+    "detection_report",
+    "flip_labels",
+    "flip_split",
+    "has_evidence",
+    "no_evidence",
+    "p_values",
+    "suspects",
+]
 
 Side = Literal["low", "high"]
 
+RATE = 0.01
+_CONTRIBUTIONS = ("banzhaf", "shapley", "beta_shapley")  # a value below 0 says that a row does harm
+
 
 def suspects(
-    source: Values | Attribution | ArrayLike, share: float | None = None, *, side: Side | None = None
+    source: Values | Attribution | ArrayLike,
+    share: float | None = None,
+    *,
+    rate: float | None = None,
+    side: Side | None = None,
 ) -> NDArray[np.int64]:
     """Sorted positions of the training rows that are suspected to carry a wrong label.
 
@@ -34,44 +55,86 @@ def suspects(
     ----------
     source : Values, Attribution or one number per row
     share : float or int, optional
-        Known share (or number) of wrong labels; by default the values decide, see :func:`two_groups`.
+        Known share (or number) of wrong labels: as many rows are suspected.
+    rate : float, optional
+        Otherwise, the rate of false alarms: rows with a p-value of at most this are suspected, see
+        :func:`p_values`. By default 0.01.
     side : {"low", "high"}, optional
-        Where wrong labels lie; by default low, and high for memorization.
+        With ``share``, where wrong labels lie; by default low, and high for memorization.
 
     Examples
     --------
-    >>> suspects([0.9, 0.8, 0.1, 1.0, 0.2])
-    array([2, 4])
     >>> suspects([0.9, 0.8, 0.1, 1.0, 0.2], share=1)
     array([2])
+    >>> harmful = Values.of(3, [0.2, -0.3, -0.1], "banzhaf", stderr=[0.1, 0.1, 0.1])
+    >>> suspects(harmful, rate=0.05)
+    array([1])
     """
     if side not in (None, "low", "high"):
         raise InputError(f"side={side!r}: use 'low' or 'high'")
+    if share is None:
+        found = _evidence(source, side)
+        return np.flatnonzero(found <= check_rate(RATE if rate is None else rate))
+    if rate is not None:
+        raise InputError(f"rate={rate!r} and share={share!r}: use one of them")
     if isinstance(source, Values):
         values = source.values
         side = side or ("high" if source.method == "memorization" else "low")
     else:
         values = source.values() if isinstance(source, Attribution) else np.asarray(source, dtype=np.float64)
     signed = -values if side == "high" else values
-    if share is None:
-        return np.flatnonzero(signed <= two_groups(signed))
     return np.sort(np.argsort(signed, kind="stable")[: resolve_budget(share, len(signed))])
 
 
-def two_groups(values: NDArray[np.floating[Any]]) -> float:
-    """The largest value of the lower of two groups whose inner variance is smallest.
+def p_values(values: Values) -> NDArray[np.float64] | None:
+    """The p-value behind each row's suspicion; None where the values hold no evidence.
 
-    Equal values give no groups: the answer is then minus infinity.
+    Out-of-bag methods have the probability of a label as surprising, were labels drawn as the models believe.
+    For values of what a row adds (Banzhaf, Shapley) it is that of a value as low, were the true one 0 (a
+    one-sided normal test).
     """
-    ordered = np.sort(np.asarray(values, dtype=np.float64))
-    n = len(ordered)
-    below = np.arange(1, n)
-    lower = np.cumsum(ordered)[:-1]
-    gap = lower / below - (ordered.sum() - lower) / (n - below)
-    between = np.where(np.diff(ordered) > 0, below * (n - below) * gap**2, -1.0)
-    if n < 2 or between.max() < 0:
-        return -np.inf
-    return float(ordered[int(between.argmax())])
+    if values.p_values is not None:
+        return values.p_values
+    if values.stderr is None or values.method not in _CONTRIBUTIONS:
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = ndtr(values.values / values.stderr)
+    return np.where(np.isnan(p), 1.0, p)
+
+
+def check_rate(rate: float) -> float:
+    """A rate of false alarms strictly between 0 and 1."""
+    if not isinstance(rate, float | int) or not 0 < rate < 1:
+        raise InputError(f"rate={rate!r}: use a rate of false alarms between 0 and 1, e.g. 0.01")
+    return rate
+
+
+def _evidence(source: Any, side: Side | None) -> NDArray[np.float64]:
+    if side is not None:
+        raise InputError(f"side={side!r} goes with share=, the known share of wrong labels")
+    found = p_values(source) if isinstance(source, Values) else None
+    if found is None:
+        raise no_evidence(
+            f"{source.method} gives values" if isinstance(source, Values) else "these are numbers"
+        )
+    return found
+
+
+def has_evidence(method: str) -> bool:
+    """Whether a method's values come with evidence for suspects, at least where they are estimates.
+
+    >>> has_evidence("out_of_bag"), has_evidence("knn_shapley")
+    (True, False)
+    """
+    return method in (*_CONTRIBUTIONS, "out_of_bag", "memorization")
+
+
+def no_evidence(what: str) -> InputError:
+    """The error for values that say nothing about false alarms."""
+    return InputError(
+        f"{what} without a measure of doubt, so no rate of false alarms follows: say what share= of the "
+        "labels is wrong, e.g. share=0.05, or use method='out_of_bag'"
+    )
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from cdvm.outcomes import Outcome, Outcomes
 from cdvm.split import Split
 from cdvm.subsets import Design
 from cdvm.valuation.base import LearnerLike, Values
+from cdvm.valuation.evidence import count_votes, surprise
 from cdvm.valuation.runs import record
 from cdvm.valuation.stopping import Estimate, StoppingRule
 
@@ -76,8 +77,9 @@ def out_of_bag(
         What :func:`record_bootstrap` returned; nothing is trained then.
     n_models : int
         Bootstrap models; with ``stop``, at most.
-    outcome : {"correct", "margin", "squared_error"} or callable, optional
-        As in :func:`cdvm.record_outcomes`; "margin" needs a learner with scores.
+    outcome : {"answer", "correct", "margin", "squared_error"} or callable, optional
+        As in :func:`cdvm.record_outcomes`; "answer", the default for classes, also gives the p-values of
+        :mod:`cdvm.valuation.evidence`, and "margin" needs a learner with scores.
     stop : StoppingRule, optional
         End earlier when met.
     store : path, optional
@@ -130,7 +132,7 @@ class _Run:
             Design(split.n_rows, 1.0, "bootstrap", self.seed),
             self.n_models,
             estimate,
-            outcome=self.outcome,
+            outcome=self.outcome or ("answer" if split.task == "classification" else None),
             stop=self.stop,
             store=self.store,
             n_jobs=self.n_jobs,
@@ -158,12 +160,16 @@ def _values(
     found = estimate(outcomes)
     if np.isnan(found.values).any():
         raise InputError("outcomes: a row is in all or in none of the training sets; record more models")
+    votes = count_votes(outcomes, split) if split.task == "classification" else None
+    p_values, share = (None, None) if votes is None else surprise(votes)
     return Values.of(
         split,
         found.values,
         method,
         stderr=found.stderr,
         counts=found.counts,
+        p_values=p_values,
+        unexplained=share,
         trainings=outcomes.n_models,
         converged=converged,
         seconds=time.perf_counter() - started,

@@ -1,0 +1,235 @@
+"""What the command line says when something goes wrong, and while it works."""
+
+import glob
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cdvm.cli.words import in_flags
+from cdvm.learners import learner_names
+from cdvm.valuation import valuation_names
+
+WINE = ["--dataset", "wine", "--learner", "naive_bayes", "--models", "60", "--jobs", "1"]
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("n_models=0: use more", "--models 0: use more"),
+        ("random_state='x' is no seed", "--seed x is no seed"),
+        ("n_jobs=0; or memory_limit='4GB'", "--jobs 0; or --memory-limit 4GB"),
+        ("store='s3://me:secret@b' is lost", "--store 's3://me:***@b' is lost"),
+        ("say what share= of the labels", "say what --share of the labels"),
+        ("X has column 'X' and 'y'", "the table has column 'X' and 'y'"),
+        (
+            "X_val lacks columns of X: 'alpha=3'",
+            "the table of --validation lacks columns of the table: 'alpha=3'",
+        ),
+        ("nothing to say of max=3", "nothing to say of max=3"),
+    ],
+)
+def test_messages_name_flags(message, said):
+    assert in_flags(message) == said
+
+
+def test_help_names_learners_and_methods(command):
+    for words in (["prune"], ["value"], ["outcomes", "run"]):
+        _, output, _ = command(*words, "--help", columns=300)
+        text = " ".join(output.split())
+        assert all(name in text for name in learner_names())
+        if words != ["outcomes", "run"]:
+            assert all(name in text for name in valuation_names())
+    assert "facility_location" in " ".join(command("prune", "--help", columns=300)[1].split())
+
+
+def test_an_unexpected_error_is_one_line_with_a_way_to_the_traceback(command, monkeypatch):
+    def broken(*_, **__):
+        raise RuntimeError("first line\nsecond line")
+
+    monkeypatch.setattr("cdvm.cli.source.load_source", broken)
+    code, output, errors = command("prune", *WINE)
+    assert (code, output) == (1, "")
+    assert errors.startswith("error: unexpected RuntimeError: first line (set CDVM_DEBUG=1")
+    assert errors.count("\n") == 1
+    monkeypatch.setenv("CDVM_DEBUG", "1")
+    with pytest.raises(RuntimeError, match="second line"):
+        command("prune", *WINE)
+
+
+def test_too_little_memory_is_one_line(command, monkeypatch):
+    def broken(*_, **__):
+        raise MemoryError("5 TB")
+
+    monkeypatch.setattr("cdvm.cli.source.load_source", broken)
+    code, _, errors = command("prune", *WINE)
+    assert code == 1
+    assert errors.startswith("error: not enough memory (5 TB): use fewer --jobs")
+
+
+def test_warnings_of_other_libraries_do_not_leak(command, monkeypatch):
+    from sklearn.exceptions import ConvergenceWarning
+
+    from cdvm.cli import run
+    from cdvm.errors import InputWarning
+
+    chosen = run.choose
+
+    def noisy(*args):
+        for _ in range(3):
+            warnings.warn("lbfgs failed to converge", ConvergenceWarning, stacklevel=1)
+            warnings.warn("n_models=3 is few", InputWarning, stacklevel=1)
+            warnings.warn("numpy will change", FutureWarning, stacklevel=1)
+            np.log(np.zeros(1))
+        return chosen(*args)
+
+    monkeypatch.setattr(run, "choose", noisy)
+    code, _, errors = command("prune", *WINE)
+    assert code == 0
+    assert errors.splitlines() == [
+        "warning: --models 3 is few",
+        "warning: scikit-learn stopped 3 trainings before they had converged",
+    ]
+
+
+def test_warnings_in_worker_processes_do_not_leak(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.standard_normal((60, 3)), columns=list("abc")).assign(y=np.arange(60) % 2)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    words = ["prune", "t.csv", "--target", "y", "--learner", "LinearDiscriminantAnalysis", "--models", "60"]
+    done = subprocess.run(
+        [sys.executable, "-m", "cdvm", *words, "--inclusion", "0.1", "--jobs", "2"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert [line for line in done.stderr.splitlines() if not line.startswith("warning: ")] == []
+
+
+def report(**changes):
+    found = {"kept": 0.9, "random": 0.8, "random_deviation": 0.1, "everything": 0.95}
+    line = {"share": 0.1, "rows": 10, "gap": 0.01, "seconds": 1.0, "judged_by": {"ridge": {"outside": found}}}
+    told = {
+        "source": "t.csv", "metric": "accuracy", "learner": "ridge", "method": "cdvm", "rows": 100,
+        "candidates": 100, "judges": "out-of-bag", "validation_rows": 0, "test_rows": 0, "random_draws": 25,
+        "budgets": {"10pct": line},
+    }  # fmt: skip
+    told |= {key: value for key, value in changes.items() if key in told}
+    line |= {key: value for key, value in changes.items() if key in ("optimism", "trainings")}
+    found |= {key: value for key, value in changes.items() if key in found}
+    return told
+
+
+@pytest.fixture
+def printed(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    from cdvm.cli.report import print_report
+
+    def call(**changes):
+        print_report(report(**changes), None)
+        done = capsys.readouterr()
+        return " ".join(done.out.split()), done.err.strip()
+
+    return call
+
+
+def test_the_report_explains_the_gap_and_the_way_to_other_rows(printed):
+    said, warned = printed()
+    assert "Gap: what the set lacks, at most, to the largest objective" in said
+    assert "it says nothing about accuracy" in said
+    assert "--test 20% reports on rows it has not" in said
+    assert warned == ""
+    assert "--test" not in printed(test_rows=20)[0]
+
+
+@pytest.mark.parametrize(
+    ("optimism", "words"),
+    [
+        (0.02, "saw up to 0.020 less of the gain"),
+        (-0.0001, "saw all of the gain"),
+        (-0.3, "saw all of the gain"),
+        (None, "by up to 300 trainings."),
+    ],
+)
+def test_a_refined_report_says_so(printed, optimism, words):
+    said, _ = printed(optimism=optimism, trainings=300)
+    assert "trained on cdvm's rows, refined" in said
+    assert words in said
+    assert "-0.0" not in said
+    assert "Gap" not in said
+
+
+@pytest.mark.parametrize(
+    ("kept", "rows", "words"),
+    [
+        (0.79, 100, "warning: the 10 kept rows are no better than random rows (0.790 against 0.800±0.020"),
+        (0.8, 100, "are no better than random rows"),
+        (0.81, 100, "are not clearly better than random rows (0.810 against 0.800±0.020 on the other rows)"),
+        (0.83, 100, ""),
+        (0.8, 10, ""),  # all rows are kept: nothing to compare
+    ],
+)
+def test_rows_that_are_not_above_random_ones_are_a_warning(printed, kept, rows, words):
+    _, warned = printed(kept=kept, candidates=rows)
+    assert words in warned
+    assert bool(words) == bool(warned)
+
+
+def _children(pid):
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)]
+)
+def test_a_signal_ends_workers_and_leaves_no_shared_memory(tmp_path, number, code):
+    rng = np.random.default_rng(0)
+    n = 4000  # enough that joblib shares the table's memory
+    frame = pd.DataFrame(rng.standard_normal((n, 60)).round(3)).assign(y=np.arange(n) % 2).rename(columns=str)
+    frame.to_parquet(tmp_path / "t.parquet")
+    words = ["prune", "t.parquet", "--target", "y", "--learner", "decision_tree", "--models", "100000"]
+    before = set(glob.glob("/dev/shm/*"))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cdvm", *words, "--jobs", "2", "--store", "store"],
+        cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 300
+    while not list((tmp_path / "store").glob("0*.npy")):
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    workers = _children(process.pid)
+    assert len(workers) >= 2
+    process.send_signal(number)
+    _, stderr = process.communicate(timeout=120)
+    assert process.returncode == code
+    assert stderr.strip() == (
+        "interrupted: finished models are in the store; run the same command again to go on"
+    )
+    deadline = time.monotonic() + 60
+    while any(os.path.exists(f"/proc/{worker}") for worker in workers):
+        assert time.monotonic() < deadline, "workers are still there"
+        time.sleep(0.05)
+    mine = [path for path in set(glob.glob("/dev/shm/*")) - before if f"_{process.pid}_" in path]
+    assert mine == []
+
+
+def test_texts_are_not_to_be_one_hot_encoded(command, tmp_path):
+    n = 60
+    frame = pd.DataFrame({"review": [f"it was film {i}" for i in range(n)], "y": np.arange(n) % 2})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    _, _, errors = command("prune", tmp_path / "t.csv", "--target", "y")
+    assert "not numbers: 'review'. Leave 'review' out, or turn texts into numbers" in errors
+    assert "one-hot" not in errors.lower()
+    frame.assign(colour=["red", "blue", "red"] * 20).to_csv(tmp_path / "t.csv", index=False)
+    assert "one-hot encode the others" in command("prune", tmp_path / "t.csv", "--target", "y")[2]
+    frame.assign(review=["red", "blue", "red"] * 20).to_csv(tmp_path / "t.csv", index=False)
+    assert "pandas.get_dummies" in command("prune", tmp_path / "t.csv", "--target", "y")[2]
