@@ -67,7 +67,8 @@ def as_frame(X: Any, name: str = "X") -> pd.DataFrame:
     if isinstance(X, pd.Series):
         X = X.to_frame("text" if X.name is None else X.name)
     if not isinstance(X, pd.DataFrame):
-        texts = getattr(X, "ndim", 1) == 1 and not isinstance(X, dict) and all(isinstance(t, str) for t in X)
+        listed = isinstance(X, list | tuple) or getattr(X, "ndim", 0) == 1
+        texts = listed and all(isinstance(text, str) for text in X)
         if not texts and getattr(X, "ndim", 0) != 2:
             raise InputError(
                 f"{name} is no table: pass a DataFrame, a 2-dimensional array or a list of texts"

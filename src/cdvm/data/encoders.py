@@ -6,6 +6,7 @@ features: with ``scale`` they weigh alike in distances and penalties, and rare l
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from scipy import sparse
 
 from cdvm.data.kinds import Column, read_values
 from cdvm.data.reading import read_words
+from cdvm.errors import InputWarning
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,6 +95,8 @@ class Numbers:
         """The features of any rows; always finite."""
         parts = _parts(series, self.column)[1]
         missing = np.isnan(parts[:, 0])
+        if missing.sum() > series.isna().sum():
+            _warn_unreadable(series, self.column, missing)
         parts = np.where(missing[:, None], self.fill, parts)
         with np.errstate(over="ignore"):
             values = np.clip((parts - self.centre) / self.spread, -_LARGEST, _LARGEST)[:, self.used]
@@ -106,10 +110,25 @@ def _parts(series: Series, column: Column) -> tuple[list[str], NDArray[np.float6
     years, days = values / _YEAR, values / _DAY
     parts, names = [years + 1970], [f"{column.name} years"]
     for part, turns in (("season", years), ("weekday", (np.floor(days) + 3) / 7), ("hour", days)):
-        parts += [np.sin(2 * np.pi * turns), np.cos(2 * np.pi * turns)]
+        angle = 2 * np.pi * (turns % 1)
+        parts += [np.sin(angle), np.cos(angle)]
         names += [f"{column.name} {part} {wave}" for wave in ("sin", "cos")]
     rounded: NDArray[np.float64] = np.column_stack(parts).round(9)  # midnight is the same hour on every day
     return names, rounded
+
+
+def _warn_unreadable(series: Series, column: Column, missing: NDArray[np.bool_]) -> None:
+    codes, words = read_words(series)
+    odd = [
+        k for k in np.flatnonzero(missing & (codes >= 0)) if repr(words[codes[k]][:20]) not in column.reason
+    ]
+    if odd:
+        warnings.warn(
+            f"column {column.name!r} held a {column.kind} in training, but row {odd[0]} has "
+            f"{words[codes[odd[0]]][:40]!r} ({len(odd)} such value{'s' * (len(odd) > 1)}): taken as missing",
+            InputWarning,
+            stacklevel=5,
+        )
 
 
 @dataclass(frozen=True, eq=False)

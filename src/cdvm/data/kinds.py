@@ -127,6 +127,8 @@ def _unusable(series: Series, column: Column, held: str, named: bool) -> Column:
 def _of_numbers(series: Series, column: Column) -> Column:
     values = read_values(series, column)
     known = values[~np.isnan(values)]
+    if column.kind == "number" and len(values) - len(known) > column.missing:
+        column = replace(column, reason=column.reason or "infinite values count as missing")
     column = replace(column, missing=len(values) - len(known), levels=len(np.unique(known)))
     if column.levels == 1 and not column.missing:
         return replace(column, kind="ignored", reason=f"constant: always {series.iloc[0]}")
@@ -198,7 +200,7 @@ def _unless_id(series: Series, column: Column) -> Column:
     if column.levels < column.rows - column.missing or column.levels < _ID_ROWS:
         return column
     words = reading.read_words(series)[1]
-    if np.mean([len(word.split()) for word in words]) > 1.5:
+    if not column.reason and np.mean([len(word.split()) for word in words]) > 1.5:
         return column
     what = "a hash or an id" if all(map(_HASH.match, words)) else "an id"
     reason = column.reason or f"like {what}: no two values are alike"

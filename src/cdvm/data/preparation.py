@@ -5,7 +5,6 @@ frame → describe_columns → one encoder a column → features side by side
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -19,10 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 from cdvm.checks import Features
 from cdvm.data.columns import Column, as_frame, describe_columns
 from cdvm.data.encoders import Categories, Numbers
-from cdvm.data.kinds import MANY_LEVELS, read_values
-from cdvm.data.reading import inferred, read_words
+from cdvm.data.kinds import MANY_LEVELS
 from cdvm.data.texts import SentenceVectors, WordVectors
-from cdvm.errors import InputError, InputWarning
+from cdvm.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,7 +61,7 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     >>> table = pd.DataFrame({"age": [31, None, 44, 58], "job": ["cook", "smith", "cook", "smith"]})
     >>> preparation = Preparation().fit(table)
     >>> preparation.transform(pd.DataFrame({"age": [None, 20], "job": ["cook", "baker"]}))
-    array([[44.,  1.,  1.,  0.], [20.,  0.,  0.,  0.]])
+    array([[44.,  1.,  1.], [20.,  0.,  0.]])
     """
 
     def __init__(
@@ -126,10 +124,7 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         frame = as_frame(X)
         blocks: list[Any] = []
         for k, encoder in self.encoders_.items():
-            series = self._column(frame, k)
-            if isinstance(encoder, Numbers):
-                _warn_unreadable(series, encoder.column)
-            blocks.append(encoder.transform(series))
+            blocks.append(encoder.transform(self._column(frame, k)))
         if self.sparse_:
             return sparse.csr_array(sparse.hstack(blocks, format="csr"))
         features = np.empty((len(frame), self.n_features_out_))
@@ -191,19 +186,3 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 def _density(encoders: Iterable[Encoder], features: int) -> float:
     """The share of entries that are not 0: one in a category, all elsewhere."""
     return sum(1 if isinstance(e, Categories) else len(e.names) for e in encoders) / features
-
-
-def _warn_unreadable(series: pd.Series[Any], column: Column) -> None:
-    if inferred(series) not in {"string", "mixed"}:
-        return
-    codes, words = read_words(series)
-    unread = np.flatnonzero(np.isnan(read_values(series, column)) & (codes >= 0))
-    odd = [k for k in unread if repr(words[codes[k]][:20]) not in column.reason]
-    if odd:
-        value = words[codes[odd[0]]][:40]
-        warnings.warn(
-            f"column {column.name!r} is a {column.kind} in training and {value!r} in row {odd[0]} "
-            f"({len(odd)} such values): they count as missing",
-            InputWarning,
-            stacklevel=4,
-        )

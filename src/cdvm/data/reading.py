@@ -183,7 +183,11 @@ def _iso(word: str, order: str) -> str | None:
 def _seconds_of(words: Iterable[str], order: str) -> NDArray[np.float64]:
     import pandas as pd
 
-    return _seconds(pd.Series([_iso(word, order) for word in words], dtype=object))
+    written = pd.Series(list(words), dtype=object)
+    seconds = _seconds(written) if order == "year first" else np.full(len(written), np.nan)  # most are plain
+    odd = np.flatnonzero(np.isnan(seconds))
+    seconds[odd] = _seconds(pd.Series([_iso(word, order) for word in written.iloc[odd]], dtype=object))
+    return seconds
 
 
 def _seconds(series: Series) -> NDArray[np.float64]:

@@ -66,7 +66,9 @@ class WordVectors:
         tfidf = _tfidf(texts)
         counted = tfidf.fit_transform(texts)
         size = min(dimensions, min(counted.shape) - 1)
-        svd = TruncatedSVD(size, random_state=0).fit(counted[codes[codes >= 0]]) if size >= 2 else None
+        rows = np.bincount(codes[codes >= 0], minlength=len(texts))
+        weighted = counted.multiply(np.sqrt(rows)[:, None]).tocsr()  # as if each row stood there
+        svd = TruncatedSVD(size, random_state=0).fit(weighted) if size >= 2 else None
         vectors = svd.transform(counted) if svd else counted.toarray()
         spread = _spread(vectors, codes)
         names = tuple(f"{column.name} {k + 1}" for k in range(vectors.shape[1]))
@@ -162,8 +164,10 @@ def _tfidf(texts: NDArray[np.object_]) -> TfidfVectorizer:
 
 
 def _spread(vectors: NDArray[np.float64], codes: NDArray[np.int64]) -> float:
-    rows = _vectors(vectors, codes, 1.0)
-    return float(np.sqrt(rows.var(axis=0).sum() / _WEIGHT)) or 1.0
+    """The divisor that gives the vectors of all rows, 0 where missing, the wanted variance."""
+    share = np.bincount(codes[codes >= 0], minlength=len(vectors)) / len(codes)
+    variance = share @ (vectors**2).sum(axis=1) - ((share @ vectors) ** 2).sum()
+    return float(np.sqrt(max(variance, 0.0) / _WEIGHT)) or 1.0
 
 
 def _vectors(vectors: NDArray[np.float64], codes: NDArray[np.int64], spread: float) -> NDArray[np.float64]:
