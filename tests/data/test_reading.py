@@ -117,3 +117,17 @@ def test_impossible_and_distant_dates():
 )
 def test_the_order_of_a_date_is_found_only_where_it_is_certain(words, order):
     assert date_order(words) == order
+
+
+@pytest.mark.parametrize(
+    ("read", "values"),
+    [
+        (read_booleans, [False, 0, 1.0, "yes", None]),
+        (read_numbers, [True, 2.5, "3", dt.timedelta(hours=1), Decimal("1.5"), dt.date(2020, 1, 1)]),
+        (read_dates, [dt.datetime(2020, 1, 1), "2020-01-01", 2020, "2020", dt.date(2020, 1, 1), True]),
+        (lambda s: read_dates(s, "day first"), [dt.datetime(2020, 1, 1), "13/01/2020", 5]),
+    ],
+)
+def test_a_value_is_read_the_same_alone_and_among_others(read, values):
+    alone = [read(pd.Series([value], dtype=object))[0] for value in values]
+    np.testing.assert_array_equal(read(pd.Series(values, dtype=object)), alone)

@@ -2,12 +2,14 @@
 
 Strings are stripped, and the usual marks for "not known" (``?``, ``NA``, ``-``, an empty string, ...) are
 missing values. All work on strings is done once for each distinct value, so long columns cost little.
+What a value is read as never depends on the other values of the column.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +32,7 @@ __all__ = [
 ]
 
 _MARKS = frozenset({"", "?", "-", "--", ".", "na", "n/a", "#n/a", "nan", "<na>", "nat", "null", "none"})
+_TRUTHS = {"True": 1.0, "False": 0.0}  # as Python writes them
 BOOLEANS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 _NUMERIC = {"integer", "floating", "mixed-integer-float", "decimal"}
 _DATES = {"datetime64", "datetime", "date", "period"}
@@ -96,10 +99,11 @@ def read_numbers(series: Series) -> NDArray[np.float64]:
             series = series.astype(object)
         values = pd.to_numeric(series, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     elif kind == "date":
-        values = read_dates(series)
+        values = np.full(len(series), np.nan)
     else:
         codes, words = read_words(series)
-        values = _taken(numbers_in(words), codes)
+        truths = np.array([_TRUTHS.get(word, np.nan) for word in words], dtype=np.float64)
+        values = _taken(np.fmax(numbers_in(words), truths), codes)
     return np.where(np.isfinite(values), values, np.nan)
 
 
@@ -109,7 +113,8 @@ def read_booleans(series: Series) -> NDArray[np.float64]:
         values = read_numbers(series)
         return np.where(np.isin(values, (0.0, 1.0)), values, np.nan)
     codes, words = read_words(series)
-    return _taken([BOOLEANS.get(word.casefold(), np.nan) for word in words], codes)
+    known = {**BOOLEANS, "1": 1.0, "0": 0.0}
+    return _taken([known.get(word.casefold(), np.nan) for word in words], codes)
 
 
 def read_dates(series: Series, order: str = "year first") -> NDArray[np.float64]:
@@ -162,6 +167,8 @@ def _number(word: str) -> float:
 
 def _word(value: Any) -> str:
     """Whole numbers read the same from any type, so that 1, 1.0 and "1" are one level."""
+    if isinstance(value, timedelta):
+        value = value.total_seconds()
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
@@ -184,7 +191,7 @@ def _seconds_of(words: Iterable[str], order: str) -> NDArray[np.float64]:
     import pandas as pd
 
     written = pd.Series(list(words), dtype=object)
-    seconds = _seconds(written) if order == "year first" else np.full(len(written), np.nan)  # most are plain
+    seconds = _seconds(written.where(~written.str.isdigit())) if len(written) else np.empty(0)
     odd = np.flatnonzero(np.isnan(seconds))
     seconds[odd] = _seconds(pd.Series([_iso(word, order) for word in written.iloc[odd]], dtype=object))
     return seconds
