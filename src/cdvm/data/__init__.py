@@ -1,0 +1,1 @@
+"""Tables as people have them, made into features: columns described, prepared, texts embedded."""
