@@ -13,7 +13,7 @@ from random import Random
 
 from cdvm.outcomes import Outcomes
 from soak.cases import require_same, write_table
-from soak.processes import Ended, Process, command, require_clear
+from soak.processes import Process, command, require_clear
 from soak.results import done_units, require_same_results
 from soak.stores import require_kept, whole_files
 from soak.verdicts import Fault, Kind, Missed, Wrong, judged
@@ -132,8 +132,10 @@ def _strike(rng: Random, alone: Path, here: Path) -> Iterator[Fault]:
     for left in reversed(range(rng.randint(1, _KILLS))):
         number, after = rng.choice(_SIGNALS), rng.uniform(0, seconds)
         before = run.whole(here, place)
+        files = _files(here)
         process = command(words, here / "log", fresh=fresh)
         late = process.ended_within(after)
+        begun = _files(here) != files
         process.send(number, all_of_it=number == signal.SIGKILL)
 
         last = late or not left
@@ -142,10 +144,11 @@ def _strike(rng: Random, alone: Path, here: Path) -> Iterator[Fault]:
             process: Process = process,
             number: int = number,
             before: dict[str, int] = before,
+            begun: bool = begun,
             late: bool = late,
             last: bool = last,
         ) -> None:
-            _consequences(process, number, late)
+            _consequences(process, number, begun)
             run.kept(here, before)
             if last:
                 _finish(run, words, here, place, fresh)
@@ -157,18 +160,20 @@ def _strike(rng: Random, alone: Path, here: Path) -> Iterator[Fault]:
             break
 
 
-def _consequences(process: Process, number: int, late: bool) -> None:
+def _files(here: Path) -> set[tuple[str, int]]:
+    """What is there but for logs, and when it was written."""
+    places = [place for place in here.iterdir() if place.is_dir()]
+    return {(str(file), file.lstat().st_mtime_ns) for place in places for file in place.rglob("*")}
+
+
+def _consequences(process: Process, number: int, begun: bool) -> None:
+    """An end by SIGINT or SIGTERM says how to go on, but for one that came before anything had begun."""
     ended = process.wait()
-    if number != signal.SIGKILL:
-        _require_said(ended, number, late)
-        _require_gone(process.pid)
-
-
-def _require_said(ended: Ended, number: int, late: bool) -> None:
-    """An end by SIGINT or SIGTERM says how to go on, but for one so early that nothing had begun."""
-    if ended.code == -number and not ended.err and not ended.out and not late:
-        raise Wrong("silent", f"ended by signal {number} without a word")
-    require_clear(ended)
+    if number == signal.SIGKILL:
+        return
+    if ended.code != -number or begun:
+        require_clear(ended)
+    _require_gone(process.pid)
 
 
 def _require_gone(leader: int) -> None:

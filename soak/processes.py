@@ -152,10 +152,11 @@ def _in_fork(work: Callable[[], None], log: Path) -> int:
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
     except KeyboardInterrupt:
-        inside = "cdvm" in traceback.format_exc()
+        if "cdvm" not in traceback.format_exc():  # before the command was reached, where Python just ends
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGINT)
+        traceback.print_exc()
         code = 130
-        if inside:
-            traceback.print_exc()
     except BaseException:
         traceback.print_exc()
         code = 1

@@ -22,7 +22,7 @@ Verdict = Literal["ok", "missed", "lost", "wrong bits", "traceback", "silent", "
 BAD: tuple[Verdict, ...] = ("lost", "wrong bits", "traceback", "silent", "left behind", "hang")
 
 _CURE = re.compile(
-    r"\b(run|delete|name|save|make|install|use|start|add|give|create|let|remove|move|check|copy|build)\b"
+    r"\b(run|delete|name|save|make|install|use|start|add|give|create|let|remove|move|check|copy|restore|wait)\b"
 )
 
 
