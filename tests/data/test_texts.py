@@ -5,7 +5,9 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from cdvm.data.kinds import find_kind
 from cdvm.data.preparation import Preparation
+from cdvm.data.texts import WordVectors
 from cdvm.errors import InputError
 
 SPORT = ["the team won the final match", "a late goal decided the game", "the coach praised his players"]
@@ -118,3 +120,13 @@ def test_fitted_texts_can_be_pickled():
     np.testing.assert_array_equal(
         pickle.loads(pickle.dumps(preparation)).transform(X), preparation.transform(X)
     )
+
+
+def test_singular_vectors_are_those_of_all_rows():
+    """Distinct texts weighted by their rows have the same right singular vectors as the rows themselves."""
+    series = pd.Series([SPORT[0]] * 9 + [TRADE[0]] * 5 + SPORT + TRADE)
+    vectors = WordVectors.fit(series, find_kind(series, "text"), dimensions=2)
+    rows = vectors.tfidf.transform(series).toarray()
+    expected = np.linalg.svd(rows)[2][:2]
+    found = vectors.svd.components_
+    np.testing.assert_allclose(found.T @ found, expected.T @ expected, atol=1e-6)
