@@ -249,3 +249,18 @@ def test_features_of_training_rows_do_not_depend_on_other_rows():
         [train, pd.DataFrame({"a": [1e9], "c": ["new"], "t": ["unheard"]})], ignore_index=True
     )
     np.testing.assert_allclose(preparation.transform(together)[:60], before, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.skipif(
+    pd.__version__ < "3", reason="nanoseconds of pandas 2 end in 2262: later dates are missing"
+)
+def test_midnight_is_one_hour_however_distant_the_day():
+    frame = pd.DataFrame({"d": ["2020-01-01", "9999-12-31", "0004-03-05", "8765-04-03"]})
+    assert not any("hour" in name for name in Preparation().fit(frame).get_feature_names_out())
+
+
+def test_numbers_far_beyond_the_training_rows_stay_finite():
+    frame = pd.DataFrame({"a": [0.0, 1e-300, 2e-300]})
+    assert np.isfinite(
+        Preparation(scale=True).fit(frame).transform(pd.DataFrame({"a": [1e300, -1e300]}))
+    ).all()
