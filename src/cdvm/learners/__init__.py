@@ -11,6 +11,8 @@ from cdvm.learners.base import Learner, Trainer
 from cdvm.learners.sklearn import SklearnLearner
 
 __all__ = [
+    "BoostingLearner",
+    "ForestLearner",
     "Learner",
     "LogisticLearner",
     "NeighborsLearner",
@@ -19,17 +21,21 @@ __all__ = [
     "SklearnLearner",
     "TorchLearner",
     "Trainer",
+    "TreeLearner",
     "learner_names",
     "make_learner",
 ]
 
 # Modules are named, not imported: a learner's libraries are loaded when it is used.
 _CLASSES = {
+    "BoostingLearner": "cdvm.learners.trees",
+    "ForestLearner": "cdvm.learners.trees",
     "LogisticLearner": "cdvm.learners.logistic",
     "NeighborsLearner": "cdvm.learners.neighbors",
     "PaperLearner": "cdvm.learners.adam",
     "RidgeLearner": "cdvm.learners.ridge",
     "TorchLearner": "cdvm.learners.torch",
+    "TreeLearner": "cdvm.learners.trees",
 }
 
 _NAMED: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -39,6 +45,13 @@ _NAMED: dict[str, tuple[str, str, dict[str, Any]]] = {
     "ridge_regression": ("cdvm.learners.ridge", "RidgeLearner", {"task": "regression"}),
     "neighbors": ("cdvm.learners.neighbors", "NeighborsLearner", {}),
     "neighbors_regression": ("cdvm.learners.neighbors", "NeighborsLearner", {"task": "regression"}),
+    "tree": ("cdvm.learners.trees", "TreeLearner", {}),
+    "tree_regression": ("cdvm.learners.trees", "TreeLearner", {"task": "regression"}),
+    "forest": ("cdvm.learners.trees", "ForestLearner", {}),
+    "forest_regression": ("cdvm.learners.trees", "ForestLearner", {"task": "regression"}),
+    "boosting": ("cdvm.learners.trees", "BoostingLearner", {}),
+    "boosting_regression": ("cdvm.learners.trees", "BoostingLearner", {"task": "regression"}),
+    # scikit-learn's own, one fit a model
     "decision_tree": ("sklearn.tree", "DecisionTreeClassifier", {}),
     "random_forest": ("sklearn.ensemble", "RandomForestClassifier", {}),
     "gradient_boosting": ("sklearn.ensemble", "HistGradientBoostingClassifier", {}),

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+pytest.importorskip("numba", reason="Numba is not installed: pip install cdvm[trees]")
+
+from cdvm.learners import BoostingLearner, ForestLearner, TreeLearner
+from cdvm.learners.relatives import tree_relative
+
+
+class LGBMClassifier:
+    """LightGBM's names, without LightGBM."""
+
+    def __init__(self, **params):
+        self.params = params
+
+    def get_params(self, deep=True):
+        return {"n_estimators": 100, "num_leaves": 31, "max_depth": -1, "reg_lambda": 0.0} | self.params
+
+
+@pytest.mark.parametrize(
+    ("estimator", "expected"),
+    [
+        (DecisionTreeClassifier(max_depth=3, min_samples_leaf=4), TreeLearner(max_depth=3, min_leaf=4)),
+        (DecisionTreeClassifier(min_samples_leaf=0.1), TreeLearner()),
+        (RandomForestClassifier(30), ForestLearner(30, max_features="sqrt")),
+        (
+            RandomForestRegressor(max_features=0.4, min_samples_leaf=2),
+            ForestLearner(100, max_features=0.4, min_leaf=2, task="regression"),
+        ),
+        (RandomForestClassifier(max_features=None), ForestLearner(100, max_features=1.0)),
+        (ExtraTreesClassifier(10), ForestLearner(10, max_features="sqrt", bootstrap=False)),
+        (
+            HistGradientBoostingClassifier(max_iter=70, l2_regularization=2.0),
+            BoostingLearner(70, learning_rate=0.1, max_leaves=31, min_leaf=20, l2=2.0),
+        ),
+        (
+            GradientBoostingRegressor(max_depth=2),
+            BoostingLearner(100, learning_rate=0.1, max_depth=2, max_leaves=4, min_leaf=1, task="regression"),
+        ),
+        (
+            LGBMClassifier(num_leaves=7, learning_rate=0.05, min_child_samples=8),
+            BoostingLearner(100, learning_rate=0.05, max_leaves=7, min_leaf=8, l2=0.0),
+        ),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_settings_are_taken_over(estimator, expected):
+    assert tree_relative(estimator).spec() == expected.spec()
+
+
+def test_changes_win_and_others_have_no_relative():
+    assert tree_relative(RandomForestClassifier(500), n_trees=20).n_trees == 20
+    assert tree_relative(LogisticRegression()) is None

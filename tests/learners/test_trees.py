@@ -1,0 +1,418 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from cases import N_TRAIN, draw, split_of
+from joblib import Parallel, delayed
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_digits, make_classification, make_friedman1
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_limits
+
+from cdvm.errors import InputError
+from cdvm.learners import BoostingLearner, ForestLearner, TreeLearner, binning, compiling, make_learner
+from cdvm.split import Split
+from cdvm.subsets import Design, Subsets
+
+pytest.importorskip("numba", reason="Numba is not installed: pip install cdvm[trees]")
+
+LEARNERS = [TreeLearner, ForestLearner, BoostingLearner]
+KINDS = [(kind, task) for kind in LEARNERS for task in ("classification", "regression")]
+
+
+def table(X, y, X_val=None, task="classification"):
+    """A split whose validation rows are the training rows, unless told otherwise."""
+    X = np.asarray(X, dtype=float)
+    X_val = X if X_val is None else np.asarray(X_val, dtype=float)
+    kept = Split.from_arrays(X, y, X, y, task=task)
+    return replace(kept, X_val=X_val, y_val=np.zeros(len(X_val)))
+
+
+def whole(split):
+    return Subsets.of([range(split.n_rows)], split.n_rows)
+
+
+def cuts(X):
+    for f in range(X.shape[1]):
+        for value in np.unique(X[:, f])[:-1]:
+            yield X[:, f] <= value
+
+
+def gini(y):
+    return len(y) - (np.bincount(y) ** 2).sum() / len(y)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_the_first_split_has_the_least_impurity_of_all(seed, n_classes):
+    rng = np.random.default_rng(seed)
+    X, y = (
+        rng.integers(0, 6, (25, 3)),
+        np.r_[np.arange(n_classes), rng.integers(0, n_classes, 25 - n_classes)],
+    )
+    split = table(X, y)
+    shares = TreeLearner(max_depth=1).bind(split, split.X).scores(whole(split))[0].astype(float)
+    least = min(gini(y[low]) + gini(y[~low]) for low in cuts(X))
+    np.testing.assert_allclose((shares * (1 - shares)).sum(), least, rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("min_leaf", [1, 6])
+def test_the_first_split_of_targets_has_the_least_squared_error(seed, min_leaf):
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, 6, (25, 3)), rng.integers(-5, 6, 25).astype(float)
+    split = table(X, y, task="regression")
+
+    def error(low):
+        return sum(((y[side] - y[side].mean()) ** 2).sum() for side in (low, ~low))
+
+    answer = TreeLearner(max_depth=1, min_leaf=min_leaf, task="regression").predict(
+        split, whole(split), split.X
+    )
+    least = min(error(low) for low in cuts(X) if min_leaf <= low.sum() <= len(y) - min_leaf)
+    np.testing.assert_allclose(((y - answer[0]) ** 2).sum(), least, rtol=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_boosted_stump_has_the_best_newton_gain(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, 6, (40, 3)), np.r_[0, 1, rng.integers(0, 2, 38)]
+    split = table(X, y)
+    learner = BoostingLearner(1, max_leaves=2, min_leaf=3, l2=0.5, learning_rate=0.3)
+    scores = learner.bind(split, split.X).scores(whole(split))[0, :, 1]
+    p = y.mean()
+    g, h = p - y, np.full(40, p * (1 - p))
+
+    def gain(low):
+        return sum(g[side].sum() ** 2 / (h[side].sum() + 0.5) for side in (low, ~low))
+
+    def answer(low):
+        values = [-0.3 * g[side].sum() / (h[side].sum() + 0.5) for side in (low, ~low)]
+        return np.log(p / (1 - p)) + np.where(low, *values)
+
+    allowed = [low for low in cuts(X) if 3 <= low.sum() <= 37]
+    best = max(map(gain, allowed))
+    equals = [answer(low) for low in allowed if gain(low) > best - 1e-6]
+    assert min(np.abs(scores - one).max() for one in equals) < 1e-5
+
+
+@pytest.mark.parametrize("n_rows", [60, 700])
+def test_one_round_of_full_trees_is_a_regression_tree(n_rows):
+    X, y = make_friedman1(n_rows, random_state=0)
+    X = np.round(X * 30)
+    split = table(X, y, task="regression")
+    tree = TreeLearner(min_leaf=9, task="regression").predict(split, whole(split), split.X)
+    once = BoostingLearner(1, learning_rate=1.0, max_leaves=256, min_leaf=9, l2=0.0, task="regression")
+    np.testing.assert_allclose(once.predict(split, whole(split), split.X), tree, rtol=1e-4)
+
+
+@pytest.mark.parametrize("n_rows", [60, 900])
+def test_a_full_tree_fits_what_its_features_tell_apart(n_rows):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.arange(n_rows) // 30, np.arange(n_rows) % 30, rng.integers(0, 3, n_rows)])
+    targets = rng.normal(size=n_rows)
+    split = table(X, targets, task="regression")
+    answer = TreeLearner(task="regression").predict(split, whole(split), split.X)
+    np.testing.assert_allclose(answer[0], targets, atol=1e-5)
+    classes = np.r_[np.arange(7), rng.integers(0, 7, n_rows - 7)]
+    split = table(X, classes)
+    assert (TreeLearner().predict(split, whole(split), split.X) == classes).all()
+    assert (ForestLearner(bootstrap=False).predict(split, whole(split), split.X) == classes).all()
+
+
+def case(task):
+    return split_of("digits_raw") if task == "classification" else split_of("regression", "regression")
+
+
+@pytest.mark.parametrize(("kind", "task"), KINDS)
+def test_models_depend_on_nothing_but_their_rows_and_number(kind, task):
+    split, subsets = case(task), draw(12, 0.4, kind="bootstrap")
+    trainer = kind(task=task).bind(split, split.X_val)
+    labels = trainer.predict(subsets)
+    alone = [trainer.predict(subsets[k : k + 1]) for k in range(12)]
+    np.testing.assert_array_equal(np.concatenate(alone), labels)
+    np.testing.assert_array_equal(trainer.predict(subsets[[7, 2]]), labels[[7, 2]])
+    pieces = Parallel(n_jobs=2, prefer="threads")(
+        delayed(trainer.predict)(subsets[k : k + 3]) for k in range(0, 12, 3)
+    )
+    np.testing.assert_array_equal(np.concatenate(pieces), labels)
+    assert len(np.unique(labels, axis=0)) == 12
+
+
+@pytest.mark.parametrize(("kind", "task"), KINDS)
+def test_the_order_of_the_rows_does_not_matter(kind, task):
+    split, subsets = case(task), draw(6, 0.4, kind="bootstrap")
+    members = subsets.members.copy()
+    for k in range(6):
+        part = slice(*members.indptr[k : k + 2])
+        members.indices[part] = members.indices[part][::-1]
+        members.data[part] = members.data[part][::-1]
+    members.has_sorted_indices = False
+    turned = Subsets(members, subsets.models, subsets.seed)
+    trainer = kind(task=task).bind(split, split.X_val)
+    np.testing.assert_array_equal(trainer.predict(turned), trainer.predict(subsets))
+
+
+def test_only_forests_are_random():
+    split = split_of("digits_raw")
+    same = Subsets.of([range(90)] * 4, N_TRAIN)
+    for learner, distinct in ((TreeLearner(), 1), (BoostingLearner(), 1), (ForestLearner(5), 4)):
+        assert len(np.unique(learner.predict(split, same, split.X_val), axis=0)) == distinct
+        assert learner.stochastic == (distinct > 1)
+    other = Subsets(same.members, same.models, seed=1)
+    forest = ForestLearner(5).bind(split, split.X_val)
+    assert (forest.predict(other) != forest.predict(same)).any()
+
+
+def test_sets_that_share_rows_share_a_forests_randomness():
+    split = split_of("digits_raw")
+    forest = ForestLearner(20).bind(split, split.X_val)
+    first, near = np.arange(80), np.r_[np.arange(79), 100]
+    a, b = (forest.scores(Subsets.of([rows], N_TRAIN))[0] for rows in (first, near))
+    anew = forest.scores(Subsets.of([first], N_TRAIN, first=1))[0]
+    assert np.abs(a - b).mean() < 0.5 * np.abs(a - anew).mean()
+
+
+def test_bootstrapped_means_vary_as_they_should():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=200)
+    split = table(np.zeros((200, 1)), y, [[0.0]], task="regression")
+    sets = Subsets.of([range(100)] * 2000, 200)
+    means = ForestLearner(1, task="regression").predict(split, sets, split.X_val)[:, 0]
+    expected = y[:100].std() / 10
+    assert abs(means.mean() - y[:100].mean()) < 4 * expected / np.sqrt(2000)
+    assert 0.9 < means.std() / expected < 1.1
+
+
+@pytest.mark.parametrize(("kind", "task"), [k for k in KINDS if k[0] is not ForestLearner])
+def test_a_row_that_counts_twice_is_two_rows(kind, task):
+    split = case(task)
+    twice = replace(split, X=np.concatenate([split.X] * 2), y=np.concatenate([split.y] * 2))
+    rows = np.arange(0, 100, 2)
+    counted = Subsets.of([np.r_[rows, rows[:30]]], N_TRAIN)
+    copied = Subsets.of([np.r_[rows, N_TRAIN + rows[:30]]], 2 * N_TRAIN)
+    few = {} if kind is TreeLearner else {"n_trees": 5}  # in single precision later trees part ways
+    learner = kind(task=task, **few)
+    a, b = (learner.predict(s, sets, split.X_val) for s, sets in ((split, counted), (twice, copied)))
+    if task == "classification":
+        assert (a == b).mean() >= 0.99
+    else:
+        np.testing.assert_allclose(a, b, atol=0.02 * split.y.std())
+    assert (a != learner.predict(split, Subsets.of([rows], N_TRAIN), split.X_val)).any()
+
+
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_missing_values_are_told_apart(kind):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    y = np.arange(80) % 2
+    split = table(X, y, [[np.nan, 0.0], [0.0, 0.0], [np.nan, np.nan]])
+    split = replace(split, X=np.where((y == 1)[:, None] & [True, False], np.nan, X))
+    labels = kind().predict(split, whole(split), split.X_val)
+    assert labels.tolist() == [[1, 0, 1]]
+
+
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_a_missing_value_never_seen_counts_as_the_least(kind):
+    X = np.arange(60.0)[:, None]
+    split = table(X, (X[:, 0] > 30).astype(int), [[np.nan], [-1e9], [1e9]])
+    assert kind().predict(split, whole(split), split.X_val).tolist() == [[0, 0, 1]]
+
+
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_classes_that_are_absent_come_last(kind):
+    split = split_of("digits_raw")
+    rows = [np.flatnonzero(split.y < 7), np.flatnonzero(split.y > 4), np.flatnonzero(split.y > 7)]
+    trainer = kind().bind(split, split.X_val)
+    subsets = Subsets.of(rows, N_TRAIN)
+    scores, labels = trainer.scores(subsets), trainer.predict(subsets)
+    assert np.isfinite(scores).all()
+    for k, absent in enumerate((range(7, 10), range(5), range(8))):
+        assert not np.isin(labels[k], absent).any()
+        assert (scores[k][:, absent] <= scores[k].min(axis=1, keepdims=True)).all()
+    np.testing.assert_array_equal(scores.argmax(axis=2), labels)
+
+
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_two_class_scores(kind):
+    X, y = make_classification(300, 8, random_state=0)
+    split = Split.from_arrays(X, y, random_state=0)
+    subsets = Design(split.n_rows, 0.3, seed=2).take(range(5))
+    trainer = kind().bind(split, split.X_val)
+    scores = trainer.scores(subsets)
+    total = 0 if kind is BoostingLearner else 1
+    np.testing.assert_allclose(scores.sum(axis=2), total, atol=1e-5)
+    np.testing.assert_array_equal(scores.argmax(axis=2), trainer.predict(subsets))
+
+
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_without_features_that_vary_the_largest_class_wins(kind):
+    split = table(np.ones((30, 3)), np.arange(30) % 3, [[1.0] * 3, [7.0, 0.0, 1.0]])
+    rows = np.flatnonzero(split.y == 2)
+    labels = kind().predict(split, Subsets.of([np.r_[rows, 0, 1]], 30), split.X_val)
+    assert labels.tolist() == [[2, 2]]
+    many = kind().predict(split, Subsets.of([[], rows], 30), split.X_val)
+    assert many.tolist() == [[0, 0], [2, 2]]
+
+
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_tiny_training_sets(kind):
+    split = split_of("wine")
+    labels = kind().predict(split, Subsets.of([[k, k + 60] for k in range(40)], N_TRAIN), split.X_val)
+    assert labels.shape == (40, len(split.y_val))
+
+
+def test_sparse_features_are_the_same_features():
+    split = split_of("digits_raw")
+    thin = replace(split, X=sparse.csr_array(split.X), X_val=sparse.csr_array(split.X_val))
+    for kind in LEARNERS:
+        a, b = (kind().predict(s, draw(3), s.X_val) for s in (split, thin))
+        np.testing.assert_array_equal(a, b)
+
+
+def test_tables_that_are_too_large_are_refused(monkeypatch):
+    monkeypatch.setattr(binning, "MEMORY_LIMIT", 1000)
+    split = split_of("digits_raw")
+    with pytest.raises(InputError, match="120 rows of 64 columns, too many for trees"):
+        TreeLearner().bind(split, split.X_val)
+
+
+def mean_score(models, split, subsets):
+    labels = np.stack(models)
+    assert labels.shape[0] == len(subsets)
+    if split.task == "regression":
+        return 1 - ((labels - split.y_val) ** 2).mean() / split.y_val.var()
+    return (labels == split.y_val).mean()
+
+
+def peers(estimator, split, subsets):
+    with threadpool_limits(1):
+        return [
+            clone(estimator).fit(split.X[rows], split.y[rows]).predict(split.X_val)
+            for rows in map(subsets.rows, range(len(subsets)))
+        ]
+
+
+def large(task):
+    if task == "regression":
+        X, y = make_friedman1(1600, noise=1.0, random_state=0)
+    else:
+        X, y = make_classification(1600, 12, n_informative=6, n_classes=3, random_state=0)
+    return Split.from_arrays(X[:600], y[:600], X[600:], y[600:], task=task)
+
+
+@pytest.mark.parametrize(
+    ("learner", "estimator", "within"),
+    [
+        (TreeLearner(max_depth=4), DecisionTreeClassifier(max_depth=4, random_state=0), 0.02),
+        (ForestLearner(40), RandomForestClassifier(40, random_state=0), 0.015),
+        (
+            BoostingLearner(30),
+            HistGradientBoostingClassifier(
+                max_iter=30, learning_rate=0.2, max_leaf_nodes=8, min_samples_leaf=5, early_stopping=False
+            ),
+            0.015,
+        ),
+        (
+            ForestLearner(40, task="regression"),
+            RandomForestRegressor(40, max_features=1 / 3, random_state=0),
+            0.03,
+        ),
+        (
+            BoostingLearner(30, task="regression"),
+            HistGradientBoostingRegressor(
+                max_iter=30, learning_rate=0.2, max_leaf_nodes=8, min_samples_leaf=5, early_stopping=False
+            ),
+            0.03,
+        ),
+    ],
+    ids=["tree", "forest", "boosting", "forest of targets", "boosting of targets"],
+)
+def test_models_are_as_good_as_scikit_learns(learner, estimator, within):
+    split = large(learner.task)
+    few = Design(split.n_rows, 0.25, kind="fixed", seed=3).take(range(6))
+    ours = mean_score(learner.predict(split, few, split.X_val), split, few)
+    theirs = mean_score(peers(estimator, split, few), split, few)
+    assert ours > theirs - within
+
+
+def test_trees_agree_with_scikit_learns_on_digits():
+    X, y = load_digits(return_X_y=True)
+    split = Split.from_arrays(X[:900], y[:900], X[900:], y[900:])
+    subsets = Design(900, 0.3, seed=0).take(range(10))
+    ours = TreeLearner(max_depth=6).predict(split, subsets, split.X_val)
+    theirs = np.stack(peers(DecisionTreeClassifier(max_depth=6, random_state=0), split, subsets))
+    assert abs((ours == split.y_val).mean() - (theirs == split.y_val).mean()) < 0.015
+
+
+def test_parameters_are_checked_and_recorded():
+    for kind, wrong in (
+        (TreeLearner, {"max_depth": 0}),
+        (TreeLearner, {"min_leaf": 1.5}),
+        (ForestLearner, {"n_trees": 0}),
+        (ForestLearner, {"max_features": "log"}),
+        (ForestLearner, {"max_features": 0.0}),
+        (BoostingLearner, {"max_leaves": 257}),
+        (BoostingLearner, {"max_leaves": 1}),
+        (BoostingLearner, {"learning_rate": 0.0}),
+        (BoostingLearner, {"l2": -1.0}),
+        (BoostingLearner, {"task": "ranking"}),
+    ):
+        with pytest.raises(InputError, match=f"^{next(iter(wrong))}="):
+            kind(**wrong)
+    assert json.loads(json.dumps(BoostingLearner(20, l2=2.0).spec())) == {
+        "name": "boosting",
+        "l2": 2.0,
+        "learning_rate": 0.2,
+        "max_depth": None,
+        "max_leaves": 8,
+        "min_leaf": 5,
+        "n_trees": 20,
+        "task": "classification",
+    }
+    assert TreeLearner().spec() != ForestLearner(1, max_features=1.0, bootstrap=False).spec()
+    targets = split_of("regression", "regression")
+    for kind in LEARNERS:
+        with pytest.raises(InputError, match="does not fit a regression split"):
+            kind().bind(targets, targets.X_val)
+        with pytest.raises(InputError, match="no class scores"):
+            kind(task="regression").bind(targets, targets.X_val).scores(draw(2))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "task", "tried"),
+    [
+        (None, "classification", 8),
+        (None, "regression", 21),
+        ("sqrt", "regression", 8),
+        (0.5, "classification", 32),
+        (5, "classification", 5),
+        (1, "classification", 1),
+        (1.0, "classification", 64),
+        (1000, "classification", 64),
+    ],
+)
+def test_features_tried_at_a_split(wanted, task, tried):
+    assert ForestLearner(max_features=wanted, task=task).tried(64) == tried
+
+
+def test_without_numba_the_cure_is_named(monkeypatch):
+    monkeypatch.setattr(compiling, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"ForestLearner needs Numba.*pip install cdvm\[trees\]"):
+        make_learner("forest")
+
+
+def test_kernels_compile_where_no_cache_can_be_written():
+    space: dict = {}
+    exec("def twice(x):\n    return 2 * x", space)  # no file, so nothing to keep the compiled code beside
+    assert compiling.entry(space["twice"])(21) == 42
