@@ -130,6 +130,17 @@ def test_a_full_tree_fits_what_its_features_tell_apart(n_rows):
     assert (ForestLearner(bootstrap=False).predict(split, whole(split), split.X) == classes).all()
 
 
+@pytest.mark.parametrize("kind", [TreeLearner, BoostingLearner])
+def test_of_equal_cuts_the_widest_gap_wins_and_is_halved(kind):
+    X = np.zeros((24, 3))
+    X[:12] = [4, 2, 9]
+    X[12:] = [6, 12, 9]
+    others = np.repeat(np.arange(20.0)[:, None], 3, axis=1)  # fill the table's ranges, belong to no model
+    split = table(np.r_[X, others], np.r_[[0] * 12, [1] * 12, [0] * 20], [[9, 6, 0], [0, 8, 0], [0, 6, 9]])
+    labels = kind().predict(split, Subsets.of([range(24)], 44), split.X_val)
+    assert labels.tolist() == [[0, 1, 0]]
+
+
 def case(task):
     return split_of("digits_raw") if task == "classification" else split_of("regression", "regression")
 
@@ -346,13 +357,14 @@ def test_models_are_as_good_as_scikit_learns(learner, estimator, within):
     assert ours > theirs - within
 
 
-def test_trees_agree_with_scikit_learns_on_digits():
+def test_trees_are_no_worse_than_scikit_learns_on_digits():
     X, y = load_digits(return_X_y=True)
     split = Split.from_arrays(X[:900], y[:900], X[900:], y[900:])
     subsets = Design(900, 0.3, seed=0).take(range(10))
     ours = TreeLearner(max_depth=6).predict(split, subsets, split.X_val)
     theirs = np.stack(peers(DecisionTreeClassifier(max_depth=6, random_state=0), split, subsets))
-    assert abs((ours == split.y_val).mean() - (theirs == split.y_val).mean()) < 0.015
+    # ties go to the wider gap, which is worth about three points here
+    assert 0 < (ours == split.y_val).mean() - (theirs == split.y_val).mean() < 0.06
 
 
 def test_parameters_are_checked_and_recorded():

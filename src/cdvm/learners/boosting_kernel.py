@@ -19,7 +19,7 @@ SQUARED, BINARY, SOFTMAX = 0, 1, 2
 _ZERO, _UNIT = np.float32(0), np.float32(1)
 _FITTED = np.float32(0.02)  # a model as sure as this of every row has nothing left to learn
 _LEAST = np.float32(1e-4)  # the least gain worth a split
-_TIE = np.float32(1 + 1e-5)  # gains this close are equal but for rounding, and the first stands
+_TIE = np.float32(1 + 1e-5)  # gains this close are equal but for rounding, and the wider gap wins
 _ROUGH = 500  # up to this many rows every other code will do (docs/decisions.md)
 
 
@@ -77,22 +77,24 @@ def _find(histogram, total, l2, least, table, lines, chosen):
             gains[f] = gain if min(w, all_w - w) >= least else _ZERO
         for f in range(d):
             best[f] = gains[f] if gains[f] > best[f] else best[f]
-    feature = 0
-    for f in range(1, d):
-        if best[f] > best[feature] * _TIE:
-            feature = f
-    if best[feature] == _ZERO:
+    top, widest = _ZERO, 0
+    for f in range(d):
+        top = max(top, best[f])
+    if top == _ZERO:
         return _ZERO
-    low = 0
-    while table[low, feature] * _TIE < best[feature]:
-        low += 1
-    high = low + 1
-    while W[low, feature] == _ZERO:
-        low -= 1
-    while W[high, feature] == _ZERO:
-        high += 1
-    chosen[0], chosen[1] = feature, (low + high) // 2
-    return best[feature] - all_g * all_g / (all_h - l2)
+    for f in range(d):
+        if best[f] * _TIE >= top:
+            low = 0
+            while table[low, f] * _TIE < top:
+                low += 1
+            high = low + 1
+            while W[low, f] == _ZERO:
+                low -= 1
+            while W[high, f] == _ZERO:
+                high += 1
+            if high - low > widest:
+                widest, chosen[0], chosen[1] = high - low, f, (low + high) // 2
+    return top - all_g * all_g / (all_h - l2)
 
 
 @inner

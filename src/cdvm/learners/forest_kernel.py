@@ -22,7 +22,7 @@ _DEBRUIJN = np.uint64(0x03F79D71B4CB0A89)
 _PLACES = np.zeros(64, dtype=np.uint8)
 for _k in range(64):
     _PLACES[((1 << _k) * int(_DEBRUIJN) % 2**64) >> 58] = _k
-_TIE = 1 + 1e-9  # gains this close are equal but for rounding, and the first stands
+_TIE = 1 + 1e-9  # gains this close are equal but for rounding, and the wider gap wins
 # chances of at most 0, 1, … occurrences under a Poisson law of mean 1
 _POISSON = np.cumsum(np.exp(-1) / np.cumprod(np.r_[1.0, np.arange(1, 12)]))
 
@@ -100,7 +100,7 @@ def _split_feature(
         occupied &= occupied - _ONE
         if n_left >= least and n - n_left >= least:
             gain = left_squares / n_left + squares / (n - n_left)
-            if gain > best * _TIE:
+            if gain > best * _TIE or (gain * _TIE > best and b - before > high - low):
                 best, low, high = gain, before, b
         for j in range(n_present):
             k = present[j]
@@ -177,7 +177,7 @@ def _grow(
                 )  # fmt: skip
                 if a >= 0:  # a feature that is constant here does not count
                     found += 1
-                    if gain > best * _TIE:
+                    if gain > best * _TIE or (gain * _TIE > best and b - a > high - low):
                         best, split, low, high = gain, f, a, b
                 j += 1
         while n_try < d and j > 0:  # the next node draws from the features in their own order again

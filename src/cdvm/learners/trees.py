@@ -2,7 +2,8 @@
 
 Every feature is cut into at most 63 ranges once (:mod:`cdvm.learners.binning`); models are grown and asked by
 compiled code (extra ``trees``), one thread a task. A tree cuts halfway between the ranges it saw on either
-side. Missing values are below all others.
+side, and of cuts that are equally good it takes the one with the widest gap. Missing values are below all
+others.
 
 Forests weigh the rows of a tree by Poisson numbers instead of drawing them with replacement, which is the
 same but for the total, and a row's weight follows from the model's number, the tree and the row alone: models
@@ -201,6 +202,9 @@ class _TreesTrainer(Trainer):
     def _answers(self, subsets: Subsets) -> NDArray[np.float32]:
         """What the models say: of shape (n_models, n_outputs, n_answers)."""
 
+    def _winners(self, answers: NDArray[np.float32]) -> NDArray[Any]:
+        return winners(answers)
+
     def _labels(self, subsets: Subsets) -> NDArray[Any]:
         regression = self.split.task == "regression"
         shape = (len(subsets), self._columns.shape[1])
@@ -212,7 +216,7 @@ class _TreesTrainer(Trainer):
             if regression:
                 labels[piece] = self._mean + self._scale * answers[:, 0].astype(np.float64)
             else:
-                labels[piece] = answers[:, 0] > self.middle if self._width == 1 else winners(answers)
+                labels[piece] = answers[:, 0] > self.middle if self._width == 1 else self._winners(answers)
         return labels
 
     def _scores(self, subsets: Subsets) -> NDArray[np.floating[Any]]:
@@ -241,7 +245,7 @@ class _ForestTrainer(_TreesTrainer):
         from cdvm.learners.tree_answers import add_scalars, add_vectors
 
         learner, width, m = self.learner, self._width, self._columns.shape[1]
-        answers = np.zeros((len(subsets), width, m), dtype=np.float32)
+        answers = np.zeros((len(subsets), m, width), dtype=np.float32)
         outputs = np.zeros(learner.n_trees, dtype=np.int64)
         for k, (rows, copies) in enumerate(_training_sets(subsets)):
             trees = _blank(learner.n_trees, learner.n_trees * len(rows), width)
@@ -259,13 +263,14 @@ class _ForestTrainer(_TreesTrainer):
                 *trees,
             )
             if width == 1:
-                add_scalars(self._columns, *trees, outputs, answers[k])
+                add_scalars(self._columns, *trees, outputs, answers[k].T)
             else:
-                sums = np.zeros((m, width), dtype=np.float32)
-                add_vectors(self._columns, *trees, sums)
-                answers[k] = sums.T
+                add_vectors(self._columns, *trees, answers[k])
         answers /= learner.n_trees
-        return answers
+        return answers.transpose(0, 2, 1)
+
+    def _winners(self, answers: NDArray[np.float32]) -> NDArray[Any]:
+        return np.asarray(answers.argmax(axis=1))  # classes are next to each other in memory
 
 
 class _BoostingTrainer(_TreesTrainer):
