@@ -122,6 +122,7 @@ _CELL = st.text(st.sampled_from("ab1.,;|\t \"'\n\ré\u2028\x0b-"), max_size=6)
 @example(content='a,b\n"1"x,2\n')
 @example(content='a"b,c\n1,2\n')
 @example(content="a\n1\n\n2")
+@example(content="\r1;\r1")
 def test_any_text_is_read_and_written_back_or_refused_in_one_line(tmp_path_factory, content):
     path = tmp_path_factory.mktemp("fuzz") / "t.csv"
     path.write_bytes(content.encode())

@@ -120,7 +120,7 @@ def _separator(lines: list[bytes], usual: str) -> str:
         if widths and min(widths) == max(widths) > 1:
             fitting[separator] = widths[0]
     if not fitting:
-        header = lines[0].decode(errors="replace")
+        header = next(line for line in lines if line.strip()).decode(errors="replace")
         return usual if usual in header else max(_SEPARATORS, key=lambda s: (header.count(s), s == usual))
     return usual if usual in fitting else max(fitting, key=lambda s: fitting[s])
 
