@@ -171,7 +171,7 @@ def _consequences(process: Process, number: int, begun: bool) -> None:
     ended = process.wait()
     if number == signal.SIGKILL:
         return
-    if ended.code != -number or begun:
+    if begun or ended.err or ended.code not in (-number, 128 + number):
         require_clear(ended)
     _require_gone(process.pid)
 
