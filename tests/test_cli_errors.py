@@ -99,6 +99,19 @@ def test_warnings_of_other_libraries_do_not_leak(command, monkeypatch):
     ]
 
 
+def test_an_interrupt_while_modules_load_is_one_line(tmp_path):
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt")  # the first that is loaded
+    done = subprocess.run(
+        [sys.executable, "-m", "cdvm", "datasets"],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 130
+    assert done.stderr == "interrupted: nothing had begun; run the same command again\n"
+
+
 def test_warnings_in_worker_processes_do_not_leak(tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.standard_normal((60, 3)), columns=list("abc")).assign(y=np.arange(60) % 2)

@@ -126,7 +126,7 @@ def test_files_appear_together_or_not_at_all(tmp_path, there):
 
 def test_a_full_disk_leaves_nothing_and_is_one_line(tmp_path):
     out = tmp_path / "out"
-    with pytest.raises(InputError, match="No space left on device"):
+    with pytest.raises(InputError, match=r"No space left on device.*make room .* run the same command again"):
         stage(out, lambda: Path("/dev/full").write_text("x" * 10_000))
     assert list(tmp_path.iterdir()) == []
 

@@ -1,4 +1,5 @@
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -157,7 +158,9 @@ def test_a_cluster_takes_what_is_trained_and_nothing_else(wine, tree, design, se
 
 
 @pytest.mark.filterwarnings("ignore:.*has no workers yet")
-def test_a_task_that_kills_its_workers_and_a_scheduler_that_dies_end_in_one_line(processes):
+def test_a_task_that_kills_its_workers_and_a_scheduler_that_dies_end_in_one_line(processes, monkeypatch):
+    logged = []
+    monkeypatch.setattr(logging.getLogger("distributed.client"), "callHandlers", logged.append)
     cluster = processes(DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0")
     cluster.start_worker()
     with on_cluster(cluster.address) as client:
@@ -171,6 +174,7 @@ def test_a_task_that_kills_its_workers_and_a_scheduler_that_dies_end_in_one_line
         cluster.scheduler.kill()
         with pytest.raises(InputError, match=r"has gone away: .* run the same command again"):
             list(results)
+    assert logged == []
 
 
 def test_no_scheduler_is_said_with_the_address(monkeypatch):

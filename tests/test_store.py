@@ -160,6 +160,12 @@ def test_forged_chunks_count_as_damaged(tmp_path, arrays, options):
     assert len(store.set_aside()) == 1
 
 
+def test_a_store_without_a_finished_model_says_what_to_do(tmp_path):
+    Store(tmp_path / "store", declared(1))
+    with pytest.raises(StoreError, match="holds no outcomes yet: let its run go on, or run it again"):
+        Outcomes.load(tmp_path / "store")
+
+
 def test_chunks_for_other_judges_are_refused(tmp_path):
     store = Store(tmp_path / "s", declared(1))
     forged(store, 0, 4, [np.zeros((4, 2), np.uint8), NONE])

@@ -8,6 +8,7 @@ changes nothing, and each is handed over once.
 
 from __future__ import annotations
 
+import logging
 import socket
 import threading
 import warnings
@@ -56,11 +57,22 @@ def on_cluster(address: str) -> Iterator[Any]:
             f"cluster={address!r}: no Dask scheduler answers there; start one with 'dask scheduler', or give "
             "the address it prints, e.g. tcp://10.0.0.1:8786"
         ) from error
-    with client:
+    with _quiet(), client:
         if not client.ncores():
             warnings.warn(f"{address} has no workers yet: waiting for them", InputWarning, stacklevel=3)
         with parallel_config("dask", client=client):
             yield client
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Leave it to whoever waits for a task to say, in one line, that the cluster is gone."""
+    log = logging.getLogger("distributed.client")
+    before, log.disabled = log.disabled, True
+    try:
+        yield
+    finally:
+        log.disabled = before
 
 
 def _knock(address: str) -> None:

@@ -345,7 +345,7 @@ def _gather(
     declaration: dict[str, Any], chunks: list[Chunk], *, where: str, only: range | None = None
 ) -> Outcomes:
     if not chunks:
-        raise StoreError(f"{where} holds no outcomes yet")
+        raise StoreError(f"{where} holds no outcomes yet: let its run go on, or run it again")
     try:
         design, n_judges = Design(**declaration["design"]), int(declaration["n_judges"])
     except (KeyError, TypeError, ValueError) as error:

@@ -120,6 +120,25 @@ def test_damaged_parts_are_set_aside_and_computed_again(results):
     assert file.with_name(f"{file.name}.damaged").exists()
 
 
+@pytest.mark.parametrize("name", ["protocol.json", "results.parquet", "results.parquet.sha256"])
+def test_a_directory_where_a_file_should_be_is_one_line(results, name):
+    results.join()
+    (results.path / name).unlink()
+    (results.path / name).mkdir()
+    with pytest.raises(InputError, match=rf"{name} cannot be read \(.*Is a directory.*\): .*restore it"):
+        _ = Results.open(results.path).frame
+
+
+def test_a_part_that_is_no_file_is_set_aside(results):
+    directory, link, _ = sorted((results.path / "parts").iterdir())
+    directory.unlink()
+    directory.mkdir()
+    link.unlink()
+    link.symlink_to("nowhere")
+    with pytest.warns(InputWarning, match="is damaged: it was set aside"), results.writing():
+        assert results.done() == {("wine", "Random", 2)}
+
+
 def test_a_part_under_the_name_of_another_is_found(results):
     first, second, _ = sorted((results.path / "parts").iterdir())
     first.write_bytes(second.read_bytes())

@@ -76,7 +76,7 @@ class Results:
             raise InputError(f"{path} holds no results: make some with cdvm benchmark run --out {path}")
         try:
             return cls(Path(path), Protocol.from_dict(json.loads(file.read_text())))
-        except (ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(
                 f"{file} cannot be read ({error}): name another directory, or restore it from a copy"
             ) from error
@@ -138,7 +138,7 @@ class Results:
     def _replace_whole(self, content: bytes) -> None:
         """Replace the table; whenever that is interrupted, the table there is one that its digests allow."""
         file, digest = self.path / _WHOLE, _digest(content)
-        before = [_digest(file.read_bytes())] if file.exists() else []
+        before = [_digest(_read(file))] if file.exists() else []
         self._allow([*before, digest])
         write_whole(file, content)
         self._allow([digest])
@@ -148,14 +148,14 @@ class Results:
 
     def _allowed(self) -> list[str]:
         file = self.path / _DIGEST
-        return file.read_text(errors="replace").split() if file.exists() else []
+        return _read(file).decode(errors="replace").split() if file.exists() else []
 
     def _read_whole(self, columns: list[str] | None = None) -> pd.DataFrame | None:
         file = self.path / _WHOLE
         if not file.exists():
             return None
         allowed = self._allowed()
-        content = file.read_bytes()
+        content = _read(file)
         allowed += self._allowed()  # a run may have replaced the table meanwhile
         if allowed and _digest(content) not in allowed:
             raise StoreError(
@@ -177,7 +177,7 @@ class Results:
         parts = []
         for _, file in self._parts():
             with suppress(FileNotFoundError):
-                parts.append((file, file.read_bytes()))
+                parts.append((file, _read(file)))
         for file, content in parts:
             if not _is_whole(file, content):
                 raise StoreError(
@@ -206,12 +206,26 @@ def _table(file: Path, content: bytes, columns: list[str] | None) -> pd.DataFram
         ) from error
 
 
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise StoreError(
+            f"{file} cannot be read ({error.strerror}): restore it from a copy, or move it away and run again"
+        ) from error
+
+
 def _is_whole(file: Path, content: bytes | None = None) -> bool:
     """Whether a part's bytes have the checksum in its name; names of old have none."""
     match = _PART.fullmatch(file.name)
     wanted = match["checksum"] if match else None
-    name = file.name.rpartition("~")[0]
-    return wanted is None or _checksum(name, file.read_bytes() if content is None else content) == wanted
+    try:
+        content = file.read_bytes() if content is None else content
+    except OSError:  # a directory, or a link to nowhere
+        return False
+    return wanted is None or _checksum(file.name.rpartition("~")[0], content) == wanted
 
 
 def _checksum(name: str, content: bytes) -> str:

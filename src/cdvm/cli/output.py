@@ -101,7 +101,8 @@ def together(out: Path) -> Iterator[Path]:
                 _move(staging, out)
     except OSError as error:
         raise InputError(
-            f"--out {out} cannot be written ({error.strerror or error}): nothing was left there"
+            f"--out {out} cannot be written ({error.strerror or error}): nothing was left there; make room "
+            "or name another place, and run the same command again"
         ) from error
     finally:
         shutil.rmtree(staging, ignore_errors=True)
