@@ -416,6 +416,7 @@ def test_never_more_trainings_than_allowed(noisy, trainings):
 
 def test_a_module_of_pytorch_is_refined_as_a_learner_with_randomness(noisy):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install cdvm[torch]")
+    torch.set_num_threads(1)
     learner = TorchLearner(lambda: torch.nn.Linear(10, 2), epochs=2)
     split, start = noisy[0], np.arange(20)
     with Panel(split, learner, n_jobs=1) as panel:

@@ -283,8 +283,8 @@ def _scored(outcome: Outcome, y: NDArray[Any], answer: NDArray[Any]) -> NDArray[
 
 
 def _notice_constant(outcomes: Outcomes, learner: Learner) -> None:
-    """Warn where most models learnt nothing: their outcomes do not depend on the rows they saw."""
-    if 2 * outcomes.degenerate <= outcomes.n_models or outcomes.n_judges < _MANY_JUDGES:
+    """Warn where nearly all models learnt nothing: their outcomes do not depend on the rows they saw."""
+    if 10 * outcomes.degenerate < 9 * outcomes.n_models or outcomes.n_judges < _MANY_JUDGES:
         return
     design = outcomes.design
     leaf = f", or let it learn from few rows ({learner.thrift})" if learner.thrift else ""

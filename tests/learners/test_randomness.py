@@ -107,6 +107,7 @@ def test_frozen_randomness_is_none(wine):
 @pytest.mark.parametrize("settings", [{}, {"init_seed": 1, "batch_size": 8}], ids=["weights", "batches"])
 def test_modules_of_pytorch_follow_the_seed_and_say_so(wine, settings):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install cdvm[torch]")
+    torch.set_num_threads(1)
     learner = TorchLearner(lambda: torch.nn.Linear(13, 3), epochs=2, **settings)
     assert learner.stochastic
     found = answers(learner, wine)
