@@ -1,10 +1,13 @@
 import json
 import logging
 import os
+import socket
 import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
+from pathlib import Path
 
 import joblib
 import pytest
@@ -12,6 +15,7 @@ from comparing import equal
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_info, threadpool_limits
 
+import cdvm
 from cdvm import (
     CDVM,
     Design,
@@ -39,17 +43,18 @@ class Processes:
         self.file, self.running = directory / "scheduler.json", []
         self.environment = {**os.environ, **environment}
         self.scheduler = self._start("dask_scheduler", "--port", "0", "--host", "127.0.0.1", "--no-dashboard")
-        wait_until(self.file.exists)
+        wait_until(lambda: self.file.exists() and self.file.read_text().endswith("}"))
         self.address = json.loads(self.file.read_text())["address"]
 
-    def start_worker(self):
-        return self._start("dask_worker", "--nthreads", "1", "--no-nanny", "--no-dashboard")
+    def start_worker(self, **environment):
+        options = ["--nthreads", "1", "--no-nanny", "--no-dashboard"]
+        return self._start("dask_worker", *options, **environment)
 
-    def _start(self, kind, *options):
+    def _start(self, kind, *options, **environment):
         command = [sys.executable, "-m", f"distributed.cli.{kind}", "--scheduler-file", str(self.file)]
         with open(self.file.with_name(f"{len(self.running)}.log"), "w") as log:
             process = subprocess.Popen(
-                [*command, *options], stdout=log, stderr=subprocess.STDOUT, env=self.environment
+                [*command, *options], stdout=log, stderr=subprocess.STDOUT, env=self.environment | environment
             )
         self.running.append(process)
         return process
@@ -181,6 +186,78 @@ def test_no_scheduler_is_said_with_the_address(monkeypatch):
     monkeypatch.setattr("cdvm.cluster._PATIENCE", 1)
     with pytest.raises(InputError, match=r"cluster='tcp://127.0.0.1:9': no Dask scheduler answers"):
         on_cluster("tcp://127.0.0.1:9").__enter__()
+
+
+@pytest.mark.parametrize("says", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n"])
+def test_whoever_listens_but_is_no_scheduler_is_said_to_be_none(says, monkeypatch):
+    monkeypatch.setattr("cdvm.cluster._PATIENCE", 1)
+    taken = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def listen():
+            with suppress(OSError):
+                while True:
+                    taken.append(server.accept()[0])
+                    taken[-1].sendall(says)
+
+        threading.Thread(target=listen, daemon=True).start()
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(InputError, match=rf"cluster='{address}': no Dask scheduler answers there"):
+            on_cluster(address).__enter__()
+        server.shutdown(socket.SHUT_RDWR)
+    for connection in taken:
+        connection.close()
+
+
+@pytest.fixture
+def other(tmp_path):
+    """Directories that, put on PYTHONPATH, make cdvm missing or of another version."""
+    source = Path(cdvm.__file__).parent
+    code = {
+        "missing": "raise ModuleNotFoundError(\"No module named 'cdvm'\", name='cdvm')",
+        "older": f"__path__ = [{str(source)!r}]\n"
+        f"exec(open({str(source / '__init__.py')!r}).read())\n__version__ = '0.0.1'",
+    }
+    for name, lines in code.items():
+        package = tmp_path / name / "cdvm"
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text(lines)
+    return {name: str(tmp_path / name) for name in code}
+
+
+@pytest.mark.filterwarnings("ignore:.*has no workers yet")
+def test_workers_that_would_compute_something_else_are_named(wine, tree, design, processes, other, tmp_path):
+    """At the start of a run or later, without the package or with another version of it."""
+    cluster, none = processes(), tmp_path / "s"
+    alone = cluster.start_worker(PYTHONPATH=other["missing"])
+    with on_cluster(cluster.address) as client:
+        with pytest.raises(
+            InputError, match=r"worker tcp://\S+ has no cdvm: install there what is here, python"
+        ):
+            record_outcomes(wine, tree, design, range(100), store=none)
+        alone.kill()
+        wait_until(lambda: not client.ncores())
+        first = cluster.start_worker()
+        client.wait_for_workers(1, timeout=PATIENCE)
+        results = stream(time.sleep, [(0.05,)] * 3000, shared=())
+        next(results)
+        late = cluster.start_worker(PYTHONPATH=other["older"])
+        older = r"worker tcp://\S+ has cdvm 0\.0\.1 and would give other answers: install"
+        with pytest.raises(InputError, match=older):
+            list(results)
+        first.kill()
+        wait_until(lambda: len(client.ncores()) == 1)
+        assert late.poll() is None
+        with pytest.raises(InputError, match=older):
+            record_outcomes(wine, tree, design, range(100), store=none)
+    assert chunks_in(none) == 0
+
+
+@pytest.mark.filterwarnings("ignore:.*has no workers yet")
+def test_a_scheduler_without_the_package_is_named(processes, other):
+    cluster = processes(PYTHONPATH=other["missing"])
+    with on_cluster(cluster.address), pytest.raises(InputError, match="the scheduler has no cdvm: install"):
+        list(stream(os.getpid, [()], shared=()))
 
 
 def test_blas_keeps_one_thread_while_any_task_runs():

@@ -4,15 +4,20 @@ What all tasks share is sent once, as a task of its own. A worker that needs it 
 from another worker, and when the workers that hold it die the scheduler runs that task again, as it does with
 every task a dead worker had begun. A task's result follows from its arguments alone, so being run twice
 changes nothing, and each is handed over once.
+
+That holds where all compute alike: the versions of the libraries that decide an answer are compared before
+the first task, and by every worker before its own; see :mod:`cdvm.cluster_versions`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
@@ -20,6 +25,7 @@ from joblib import parallel_config
 from joblib.parallel import get_active_backend
 from threadpoolctl import threadpool_limits
 
+from cdvm.cluster_versions import Versions, check_cluster, refuse_other_versions
 from cdvm.errors import InputError, InputWarning
 
 __all__ = ["active_client", "on_cluster", "stream_over"]
@@ -52,7 +58,7 @@ def on_cluster(address: str) -> Iterator[Any]:
     try:
         _knock(address)
         client = Client(address, timeout=_PATIENCE, set_as_default=False)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, TypeError) as error:
         raise InputError(
             f"cluster={address!r}: no Dask scheduler answers there; start one with 'dask scheduler', or give "
             "the address it prints, e.g. tcp://10.0.0.1:8786"
@@ -76,11 +82,34 @@ def _quiet() -> Iterator[None]:
 
 
 def _knock(address: str) -> None:
-    """Complain where nobody listens: a client that finds nobody goes on complaining when it is collected."""
+    """Complain where nobody listens, or somebody who is no scheduler; a client would wait for ever."""
     kind, _, place = address.rpartition("://")
-    if kind in ("", "tcp", "tls"):
-        host, _, port = place.rpartition(":")
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
+    if kind not in ("", "tcp", "tls"):
+        return
+    host, _, port = place.rpartition(":")
+    socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
+    if kind != "tls":  # whoever is there speaks TLS only after the client has shown its certificate
+        with ThreadPoolExecutor(1) as pool:  # a notebook has a loop of its own in this thread
+            pool.submit(asyncio.run, _greet(f"tcp://{place}")).result()
+
+
+async def _greet(address: str) -> None:
+    from distributed.comm.core import connect
+
+    async def ask() -> Any:
+        comm = await connect(address, timeout=_PATIENCE)
+        try:
+            await comm.write({"op": "identity", "reply": True})
+            return await comm.read()
+        finally:
+            comm.abort()
+
+    try:
+        answer = await asyncio.wait_for(ask(), _PATIENCE)
+    except Exception as error:  # whoever is there may answer anything
+        raise ConnectionError(f"{address} does not answer like a Dask scheduler") from error
+    if not isinstance(answer, dict) or answer.get("type") != "Scheduler":
+        raise ConnectionError(f"{address} is no Dask scheduler")
 
 
 def active_client() -> Any:
@@ -97,9 +126,10 @@ def stream_over(
     import dask
     from distributed import as_completed
 
+    versions = check_cluster(client)
     # meant: the scheduler must be able to hand the parcel to a worker when all who had it are gone
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
-        parcel = client.submit(_Parcel, cloudpickle.dumps((function, shared)), pure=False)
+        parcel = client.submit(_Parcel, cloudpickle.dumps((function, shared)), versions, pure=False)
         futures = client.map(_run, [cloudpickle.dumps(task) for task in tasks], parcel=parcel, pure=False)
     pending = {future.key: (k, future) for k, future in enumerate(futures)}
     results = as_completed(futures, loop=client.loop, with_results=True, raise_errors=False)
@@ -119,8 +149,8 @@ def stream_over(
 class _Parcel:
     """What all tasks share; travels as bytes and is opened once per worker."""
 
-    def __init__(self, content: bytes) -> None:
-        self.content = content
+    def __init__(self, content: bytes, versions: Versions) -> None:
+        self.content, self.versions = content, versions
         self._lock = threading.Lock()
         self._opened: Any = None
 
@@ -129,12 +159,13 @@ class _Parcel:
 
         with self._lock:
             if self._opened is None:
+                refuse_other_versions(self.versions)
                 self._opened = cloudpickle.loads(self.content)
         function, shared = self._opened
         return function, shared
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _Parcel, (self.content,)
+        return _Parcel, (self.content, self.versions)
 
     def __sizeof__(self) -> int:  # Dask weighs moving data against moving tasks
         return len(self.content)

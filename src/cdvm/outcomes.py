@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 import zlib
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, replace
 from types import CodeType
 from typing import Any, Literal
@@ -204,8 +205,10 @@ def record_outcomes(
     with (
         threadpool_limits(limits=1),
         Progress("models", len(models), enabled=progress, done=len(models) - left) as bar,
+        # closed at once when writing fails: workers end, and with them what they share
+        closing(stream(_run_chunk, todo, shared=shared, n_jobs=n_jobs, prefer=trainer.prefer)) as finished,
     ):
-        for _, chunk in stream(_run_chunk, todo, shared=shared, n_jobs=n_jobs, prefer=trainer.prefer):
+        for _, chunk in finished:
             if kept:
                 kept.write(chunk)
             chunks.append(chunk)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+import threading
+import time
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
-from functools import partial
+from functools import cache, partial
 from typing import Any, Literal, TypeVar
 
 from joblib import Parallel, cpu_count, delayed, effective_n_jobs
@@ -19,6 +23,7 @@ __all__ = ["Prefer", "check_jobs", "stream"]
 Prefer = Literal["threads", "processes"]
 Result = TypeVar("Result")
 
+_WATCH = 0.5  # seconds between two looks at whether the caller is alive
 _PATIENCE = 3  # times the worker processes may die without one task done
 
 
@@ -40,7 +45,7 @@ def stream(
     shared: tuple[Any, ...] | None = None,
     n_jobs: int | None = -1,
     prefer: Prefer = "threads",
-) -> Iterator[tuple[int, Result]]:
+) -> Generator[tuple[int, Result], None, None]:
     """Yield ``(k, function(*shared, *tasks[k]))`` in the order of completion.
 
     Threads suit work that spends its time in NumPy, processes suit Python code. A surrounding
@@ -68,7 +73,7 @@ def stream(
             return
         here = {"backend": "threading" if prefer == "threads" else "loky"}
         options = {"n_jobs": jobs, **({"prefer": prefer} if client is None else here)}
-        run = _numbered_alone if prefer == "processes" else _numbered
+        run = partial(_numbered_alone, os.getpid()) if prefer == "processes" else _numbered
         yield from _until_done(options, partial(run, function), tasks)
 
 
@@ -79,11 +84,17 @@ def _until_done(
     left, deaths = dict(enumerate(tasks)), 0
     while left:
         parallel = Parallel(return_as="generator_unordered", **options)
+        results = parallel(delayed(run)(k, *task) for k, task in list(left.items()))
         try:
-            for k, result in parallel(delayed(run)(k, *task) for k, task in list(left.items())):
+            for k, result in results:
                 del left[k]
                 deaths = 0
                 yield k, result
+        except GeneratorExit:
+            with warnings.catch_warnings():  # that tasks are cancelled is what was asked for
+                warnings.simplefilter("ignore", UserWarning)
+                results.close()
+            raise
         except BrokenExecutor as error:
             deaths += 1
             if deaths >= _PATIENCE:
@@ -102,7 +113,26 @@ def _numbered(function: Callable[..., Result], k: int, *task: Any) -> tuple[int,
     return k, function(*task)
 
 
-def _numbered_alone(function: Callable[..., Result], k: int, *task: Any) -> tuple[int, Result]:
-    """The same in a process of its own, which the caller's limit does not reach."""
+def _numbered_alone(caller: int, function: Callable[..., Result], k: int, *task: Any) -> tuple[int, Result]:
+    """The same in a process of its own, which the caller's limit does not reach, nor its death."""
+    if os.getpid() != caller:
+        _follow(caller)
     with threadpool_limits(limits=1):
         return k, function(*task)
+
+
+@cache
+def _follow(caller: int) -> None:
+    """End this worker when the process it works for is gone.
+
+    A process that is interrupted ends its workers itself. One that is killed cannot: they would go on, and
+    keep what they share with it in memory, until they have been idle for minutes.
+    """
+
+    def watch() -> None:
+        while os.getppid() == caller:
+            time.sleep(_WATCH)
+        os._exit(1)
+
+    if os.getppid() == caller:
+        threading.Thread(target=watch, daemon=True).start()
