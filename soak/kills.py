@@ -38,12 +38,12 @@ class Run:
 
 
 def _outcomes(table: Path, here: Path) -> list[str]:
-    words = "outcomes run --target y --learner decision_tree --models 300 --seed 3"
+    words = "outcomes run --target y --learner naive_bayes --models 300 --seed 3"
     return [*words.split(), str(table), "--store", str(here / "store")]
 
 
 def _prune(table: Path, here: Path) -> list[str]:
-    words = "prune --target y --learner decision_tree --models 300 --keep 10% --keep 30 --seed 3"
+    words = "prune --target y --learner naive_bayes --models 300 --keep 10% --keep 30 --seed 3"
     return [*words.split(), str(table), "--store", str(here / "store"), "--out", str(here / "out")]
 
 
