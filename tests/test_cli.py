@@ -306,7 +306,7 @@ def one_line(done):
         (["--kappa", "-1"], "--kappa -1"),
         (["--models", "0"], "--models 0"),
         (["--inclusion", "1.5"], "--inclusion 1.5"),
-        (["--learner", "forest"], "--learner forest is unknown"),
+        (["--learner", "woods"], "--learner woods is unknown"),
         (["--dataset", "wine"], "name one table"),
         (["--validation", "nowhere.csv"], "nowhere.csv is not a file"),
         (["--validation", "oob", "--method", "shapley"], "there are no validation rows"),
