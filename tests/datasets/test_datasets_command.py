@@ -80,7 +80,7 @@ def test_prune_takes_a_data_set_with_test_rows_only(run, home, monkeypatch, rng)
     monkeypatch.setitem(datasets._RECIPES, "fashion_mnist", recipe)
     words = ("prune", "--dataset", "fashion_mnist", *FAST)
     assert "All 100 rows were candidates. There were 40 others to report on." in " ".join(run(*words).split())
-    held = " ".join(run(*words, "--method", "knn_shapley").split())
+    held = " ".join(run(*words, "--method", "shapley").split())
     assert "All 100 rows were candidates. There were 20 others to choose with and 20 to report on." in held
 
 
