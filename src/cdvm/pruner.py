@@ -111,8 +111,8 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         Method of :func:`cdvm.solve`.
     rounding : {"swap", "top"}, default="swap"
         From weights to rows: the rows of largest weight as in the paper (``"top"``), or these improved by
-        exchanging rows while that raises the program's objective, with a row of each class where the budget
-        allows.
+        exchanging rows while that raises the program's objective, with some rows of each class where the
+        budget allows (see :func:`cdvm.rounding.class_floors`).
     validation : {"auto", "out-of-bag", "holdout"}, default="auto"
         What judges where ``fit`` gets no validation rows. ``"out-of-bag"``, the default: the rows themselves
         (a random 5,000 of a larger table), so that every row can be kept. ``"holdout"``: a stratified part
