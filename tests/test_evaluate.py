@@ -118,6 +118,14 @@ def test_comparison_without_validation_rows(wine):
     }
 
 
+def test_no_score_of_a_comparison_is_above_one():
+    X = np.r_[np.linspace(0, 4, 30), np.linspace(5, 9, 30)][:, None]
+    split = Split.from_arrays(X, [0] * 30 + [1] * 30, validation="out-of-bag")
+    rows = np.array([1, 58])  # perfect, and made comparable a little better than that
+    assert judge_sets(split, "neighbors", [rows, *random_sets(60, 2, 20)], n_jobs=1)[0] > 1
+    assert compare_with_random(split, "neighbors", [rows], n_jobs=1)[0]["outside"].kept == 1.0
+
+
 def test_regression_is_scored_by_r2(rng):
     X = rng.normal(size=(60, 2))
     y = X @ [1.0, 2.0] + rng.normal(size=60)
