@@ -26,11 +26,11 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 
 bench: $(VENV)/.bench
-	$(BIN)/python -m benchmarks.learners
-	$(BIN)/python -m benchmarks.solvers
+	$(BIN)/python -m perf.learners
+	$(BIN)/python -m perf.solvers
 
 bench-valuation: $(VENV)/.dev $(PEER)/.installed
-	$(BIN)/python -m benchmarks.valuation
+	$(BIN)/python -m perf.valuation
 
 soak: $(VENV)/.soak
 	$(BIN)/python -m soak --rounds $(ROUNDS) --seed $(SEED)
@@ -61,7 +61,7 @@ $(VENV)/.soak: $(VENV)/.dev
 	@touch $@
 
 # pyDVL needs NumPy 1
-$(PEER)/.installed: benchmarks/peer-requirements.txt
+$(PEER)/.installed: perf/peer-requirements.txt
 	$(PYTHON) -m venv $(PEER)
 	$(PEER)/bin/python -m pip install --quiet -r $<
 	@touch $@

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cdvm.data.split import Features, Split
 from cdvm.learners.base import Learner, Trainer
-from cdvm.outcomes import Outcomes, record_outcomes
-from cdvm.places import Address
-from cdvm.split import Features, Split
-from cdvm.subsets import Design, Subsets
+from cdvm.outcomes.recording import Outcomes, record_outcomes
+from cdvm.outcomes.storage import Address
+from cdvm.sampling import Design, Subsets
 from soak.verdicts import Wrong
 
 __all__ = ["N_MODELS", "Centroids", "record", "require_same", "small_split", "write_table"]

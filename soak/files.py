@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdvm.attribution import Attribution, MatrixAttribution
-from cdvm.pruner import CDVM
+from cdvm.attribution.base import Attribution, MatrixAttribution
+from cdvm.pruner.estimator import CDVM
 from cdvm.selection import Selection
 from cdvm.valuation import Values, value_rows
 from soak.cases import Centroids, record, small_split

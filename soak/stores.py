@@ -9,8 +9,8 @@ from pathlib import Path
 from random import Random
 
 from cdvm.errors import InputError
-from cdvm.outcomes import Outcomes
-from cdvm.status import store_status
+from cdvm.outcomes.recording import Outcomes
+from cdvm.outcomes.status import store_status
 from soak.cases import N_MODELS, record, require_same
 from soak.damage import damage
 from soak.verdicts import Fault, Kind, Wrong, check_line, judged, told

@@ -10,12 +10,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cdvm.attribution import Attribution, ImplicitAttribution, MatrixAttribution
-    from cdvm.baselines import baseline_names, select_with
-    from cdvm.cluster import on_cluster
+    from cdvm._runtime.cluster import on_cluster
+    from cdvm.attribution.base import Attribution, ImplicitAttribution, MatrixAttribution
+    from cdvm.attribution.similarity import MixedAttribution, mix_attributions, similarity_attribution
+    from cdvm.data.split import Split
     from cdvm.datasets import ClusterGame, dataset_info, dataset_names, load_dataset, make_clusters
     from cdvm.errors import InputError, InputWarning, StoreError
-    from cdvm.evaluate import compare_with_random, evaluate_sets, judge_sets, random_sets
+    from cdvm.evaluation.refinement.search import refine
+    from cdvm.evaluation.scoring import compare_with_random, evaluate_sets, judge_sets, random_sets
     from cdvm.learners import (
         Learner,
         LogisticLearner,
@@ -27,18 +29,17 @@ if TYPE_CHECKING:
         learner_names,
         make_learner,
     )
-    from cdvm.outcomes import Outcomes, merge_stores, record_outcomes
-    from cdvm.program import Program
-    from cdvm.pruner import CDVM
-    from cdvm.refinement import refine
-    from cdvm.rounding import swap_search, top_rows
+    from cdvm.optimize.path import solve_path
+    from cdvm.optimize.program import Program
+    from cdvm.optimize.rounding import swap_search, top_rows
+    from cdvm.optimize.solvers.dispatch import Solution, solve
+    from cdvm.outcomes.recording import Outcomes, merge_stores, record_outcomes
+    from cdvm.outcomes.status import StoreStatus, store_status
+    from cdvm.pruner.estimator import CDVM
+    from cdvm.sampling import Design, Subsets
     from cdvm.selection import Selection
     from cdvm.selectors import select_rows, selector_names
-    from cdvm.similarity import MixedAttribution, mix_attributions, similarity_attribution
-    from cdvm.solvers import Solution, solve, solve_path
-    from cdvm.split import Split
-    from cdvm.status import StoreStatus, store_status
-    from cdvm.subsets import Design, Subsets
+    from cdvm.selectors.baselines import baseline_names, select_with
     from cdvm.valuation import (
         RankStability,
         StandardError,
@@ -55,12 +56,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
-    "cdvm.attribution": ["Attribution", "ImplicitAttribution", "MatrixAttribution"],
-    "cdvm.baselines": ["baseline_names", "select_with"],
-    "cdvm.cluster": ["on_cluster"],
+    "cdvm.attribution.base": ["Attribution", "ImplicitAttribution", "MatrixAttribution"],
+    "cdvm.selectors.baselines": ["baseline_names", "select_with"],
+    "cdvm._runtime.cluster": ["on_cluster"],
     "cdvm.datasets": ["ClusterGame", "dataset_info", "dataset_names", "load_dataset", "make_clusters"],
     "cdvm.errors": ["InputError", "InputWarning", "StoreError"],
-    "cdvm.evaluate": ["compare_with_random", "evaluate_sets", "judge_sets", "random_sets"],
+    "cdvm.evaluation.scoring": ["compare_with_random", "evaluate_sets", "judge_sets", "random_sets"],
     "cdvm.learners": [
         "Learner",
         "LogisticLearner",
@@ -72,18 +73,19 @@ _HOME = {
         "learner_names",
         "make_learner",
     ],
-    "cdvm.outcomes": ["Outcomes", "merge_stores", "record_outcomes"],
-    "cdvm.program": ["Program"],
-    "cdvm.pruner": ["CDVM"],
-    "cdvm.refinement": ["refine"],
-    "cdvm.rounding": ["swap_search", "top_rows"],
+    "cdvm.outcomes.recording": ["Outcomes", "merge_stores", "record_outcomes"],
+    "cdvm.optimize.program": ["Program"],
+    "cdvm.pruner.estimator": ["CDVM"],
+    "cdvm.evaluation.refinement.search": ["refine"],
+    "cdvm.optimize.rounding": ["swap_search", "top_rows"],
     "cdvm.selection": ["Selection"],
     "cdvm.selectors": ["select_rows", "selector_names"],
-    "cdvm.similarity": ["MixedAttribution", "mix_attributions", "similarity_attribution"],
-    "cdvm.solvers": ["Solution", "solve", "solve_path"],
-    "cdvm.split": ["Split"],
-    "cdvm.status": ["StoreStatus", "store_status"],
-    "cdvm.subsets": ["Design", "Subsets"],
+    "cdvm.attribution.similarity": ["MixedAttribution", "mix_attributions", "similarity_attribution"],
+    "cdvm.optimize.path": ["solve_path"],
+    "cdvm.optimize.solvers.dispatch": ["Solution", "solve"],
+    "cdvm.data.split": ["Split"],
+    "cdvm.outcomes.status": ["StoreStatus", "store_status"],
+    "cdvm.sampling": ["Design", "Subsets"],
     "cdvm.valuation": [
         "RankStability",
         "StandardError",

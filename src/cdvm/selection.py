@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cdvm._runtime.files import load_arrays, save_arrays
+from cdvm.data.split import Split
 from cdvm.errors import InputError
-from cdvm.files import load_arrays, save_arrays
-from cdvm.split import Split
 
 __all__ = ["Selection", "take_rows"]
 

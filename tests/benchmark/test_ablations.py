@@ -23,7 +23,7 @@ from cdvm.benchmark.ablations import (
     spectrum,
 )
 from cdvm.benchmark.published import LEVELS
-from cdvm.benchmark.summary import normalised_performance
+from cdvm.benchmark.tables.summary import normalised_performance
 
 
 @pytest.fixture(scope="module")

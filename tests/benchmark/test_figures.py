@@ -12,11 +12,13 @@ from matplotlib.colors import to_hex
 mpl.use("Agg")
 
 from cdvm import InputError
-from cdvm.benchmark import ablations, figure_ablations, figure_clusters
-from cdvm.benchmark.figure_style import print_style, save, style_of
-from cdvm.benchmark.figures import FIGURES, main_results, write_figures
+from cdvm.benchmark import ablations
+from cdvm.benchmark.figures import ablations as figure_ablations
+from cdvm.benchmark.figures import clusters as figure_clusters
+from cdvm.benchmark.figures.style import print_style, save, style_of
+from cdvm.benchmark.figures.write import FIGURES, main_results, write_figures
 from cdvm.benchmark.published import paper_results
-from cdvm.benchmark.summary import means
+from cdvm.benchmark.tables.summary import means
 
 
 @pytest.fixture(scope="module")

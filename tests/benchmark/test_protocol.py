@@ -6,8 +6,8 @@ import pytest
 from cdvm.benchmark.protocol import PROTOCOLS, SIX, Protocol, get_protocol
 from cdvm.datasets import load_dataset
 from cdvm.errors import InputError
-from cdvm.learners.adam import PaperLearner
 from cdvm.learners.logistic import LogisticLearner
+from cdvm.learners.paper import PaperLearner
 
 
 @pytest.mark.parametrize("name", PROTOCOLS)
@@ -75,7 +75,7 @@ def test_scaling():
 @pytest.mark.data
 @pytest.mark.parametrize(("dataset", "published"), [("pol", 0.668), ("nomao", 0.789), ("adult", 0.655)])
 def test_random_rows_reach_the_published_accuracy(data_home, dataset, published):
-    from cdvm.evaluate import evaluate_sets, random_sets
+    from cdvm.evaluation.scoring import evaluate_sets, random_sets
 
     protocol = get_protocol("paper")
     split = protocol.split(dataset, 0)

@@ -174,7 +174,7 @@ def test_a_run_killed_while_the_table_is_replaced_leaves_one_that_is_allowed(res
 
 def test_what_a_killed_writer_left_is_cleared_away(results):
     script = (
-        "import os, sys; from pathlib import Path; from cdvm.files import machine_name\n"
+        "import os, sys; from pathlib import Path; from cdvm._runtime.files import machine_name\n"
         "Path(sys.argv[1], f'.{machine_name()}-{os.getpid()}-{\"0\" * 32}.part').write_text('half')"
     )
     subprocess.run([sys.executable, "-c", script, str(results.path / "parts")], check=True)

@@ -17,7 +17,7 @@ from cdvm.benchmark.runner import run_benchmark
 from cdvm.benchmark.task import Task
 from cdvm.cli.main import app
 from cdvm.errors import InputError
-from cdvm.evaluate import evaluate_sets
+from cdvm.evaluation.scoring import evaluate_sets
 
 SMALL = Protocol(
     "small",
@@ -72,7 +72,7 @@ def test_worst_class_against_a_loop(whole):
 
 
 def _subsets(sets, task):
-    from cdvm.subsets import Subsets
+    from cdvm.sampling import Subsets
 
     return Subsets.of(sets, task.split.n_rows, seed=task.seed)
 

@@ -7,7 +7,7 @@ from benchmark_frames import BUDGETS, frame_of, line, run
 
 from cdvm import InputError
 from cdvm.benchmark.published import LEVELS, PAPER_METHODS, RUNTIMES, paper_results
-from cdvm.benchmark.summary import (
+from cdvm.benchmark.tables.summary import (
     by_repetition,
     checked,
     compare_with_paper,

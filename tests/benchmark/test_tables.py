@@ -7,8 +7,8 @@ import pytest
 from benchmark_frames import frame_of, line, run
 from rich.console import Console
 
-from cdvm.benchmark.formats import Cell, Report, plain_report
-from cdvm.benchmark.tables import make_tables, write_tables
+from cdvm.benchmark.tables.formats import Cell, Report, plain_report
+from cdvm.benchmark.tables.write import make_tables, write_tables
 
 SMALL = (
     line("pol", "CDVM5k", 50, 0, 0.74),

@@ -6,7 +6,7 @@ from benchmark_frames import frame_of, line, run
 from scipy import stats
 
 from cdvm.benchmark.published import LEVELS, paper_results
-from cdvm.benchmark.wins import BEST_OF, claims, paired, refinement, signed_rank, win_counts, winners
+from cdvm.benchmark.tables.wins import BEST_OF, claims, paired, refinement, signed_rank, win_counts, winners
 
 
 def _mean(frame, dataset, percent, method):

@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from cdvm.split import Split
-from cdvm.subsets import Design, Subsets
+from cdvm.data.split import Split
+from cdvm.sampling import Design, Subsets
 
 N_TRAIN, N_ANSWERS = 120, 100
 

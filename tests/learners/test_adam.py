@@ -7,11 +7,11 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_digits, make_classification
 
+from cdvm.data.split import Split
 from cdvm.errors import InputError
-from cdvm.learners.adam import PaperLearner
-from cdvm.learners.batches import epoch_orders, initial_weights
-from cdvm.split import Split
-from cdvm.subsets import Design, Subsets
+from cdvm.learners.batched.batches import epoch_orders, initial_weights
+from cdvm.learners.paper import PaperLearner
+from cdvm.sampling import Design, Subsets
 
 
 def two_class_split() -> Split:
@@ -118,7 +118,7 @@ def test_a_model_is_the_same_in_every_chunk(inclusion, monkeypatch):
     shuffled = np.random.default_rng(0).permutation(40)
     np.testing.assert_array_equal(alone, whole)
     np.testing.assert_array_equal(trainer.predict(subsets[shuffled]), whole[shuffled])
-    monkeypatch.setattr("cdvm.learners.adam._CHUNK_BYTES", 1)
+    monkeypatch.setattr("cdvm.learners.paper._CHUNK_BYTES", 1)
     np.testing.assert_array_equal(trainer.predict(subsets), whole)
 
 

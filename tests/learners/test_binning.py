@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from cdvm.learners.binning import Bins
+from cdvm.learners.batched.binning import Bins
 
 
 def test_few_values_have_a_code_each():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cdvm import CDVM, InputWarning, SklearnLearner, Subsets, record_outcomes
-from cdvm.subsets import Design
+from cdvm.sampling import Design
 
 
 def test_lightgbm_with_its_defaults_is_noticed_to_learn_nothing(digits):

@@ -11,12 +11,12 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
+from cdvm._runtime.parallel import stream
+from cdvm.data.split import Split
 from cdvm.errors import InputError
-from cdvm.learners import linear, softmax
+from cdvm.learners.batched import linear, softmax
 from cdvm.learners.logistic import LogisticLearner
-from cdvm.parallel import stream
-from cdvm.split import Split
-from cdvm.subsets import Design, Subsets
+from cdvm.sampling import Design, Subsets
 
 
 def optimum(C=1.0, **parameters):

@@ -9,11 +9,11 @@ from cases import N_TRAIN, draw, peer_labels, split_of
 from scipy import sparse
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor, RadiusNeighborsClassifier
 
+from cdvm.data.split import Split
 from cdvm.errors import InputError
 from cdvm.learners import neighbors
 from cdvm.learners.neighbors import NeighborsLearner
-from cdvm.split import Split
-from cdvm.subsets import Subsets
+from cdvm.sampling import Subsets
 
 
 @pytest.mark.parametrize("weights", ["uniform", "distance"])

@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from cdvm import PaperLearner, Subsets, TorchLearner, learner_names, make_learner
 from cdvm.learners.pipeline import PipelineLearner
-from cdvm.memory_plan import MemoryPlan
+from cdvm.pruner.memory_plan import MemoryPlan
 
 TREE = DecisionTreeClassifier(max_features=2, random_state=0)
 

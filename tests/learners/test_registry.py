@@ -16,11 +16,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 
 from cdvm import learners
+from cdvm.data.split import Split
 from cdvm.errors import InputError, InputWarning
 from cdvm.learners import SklearnLearner, learner_names, make_learner
 from cdvm.learners.pipeline import PipelineLearner
-from cdvm.split import Split
-from cdvm.subsets import Design
+from cdvm.sampling import Design
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,9 @@ from scipy import sparse
 from sklearn.linear_model import LinearRegression, Ridge, RidgeClassifier
 
 from cdvm.errors import InputError
-from cdvm.learners import linear
+from cdvm.learners.batched import linear
 from cdvm.learners.ridge import RidgeLearner
-from cdvm.subsets import Subsets
+from cdvm.sampling import Subsets
 
 
 def check(split, subsets, **parameters):

@@ -19,11 +19,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
+from cdvm.data.split import Split
 from cdvm.errors import InputError
 from cdvm.learners import make_learner
 from cdvm.learners.sklearn import SklearnLearner
-from cdvm.split import Split
-from cdvm.subsets import Design, Subsets
+from cdvm.sampling import Design, Subsets
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits, make_regression
 
+from cdvm.data.split import Split
 from cdvm.errors import InputError
-from cdvm.learners.adam import PaperLearner
-from cdvm.learners.batches import initial_weights
+from cdvm.learners.batched.batches import initial_weights
+from cdvm.learners.paper import PaperLearner
 from cdvm.learners.torch import TorchLearner
-from cdvm.split import Split
-from cdvm.subsets import Design, Subsets
+from cdvm.sampling import Design, Subsets
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install cdvm[torch]")
 from torch import nn  # noqa: E402

@@ -19,10 +19,11 @@ from sklearn.ensemble import (
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
+from cdvm.data.split import Split
 from cdvm.errors import InputError
-from cdvm.learners import BoostingLearner, ForestLearner, TreeLearner, binning, compiling, make_learner
-from cdvm.split import Split
-from cdvm.subsets import Design, Subsets
+from cdvm.learners import BoostingLearner, ForestLearner, TreeLearner, make_learner
+from cdvm.learners.batched import binning, compiling
+from cdvm.sampling import Design, Subsets
 
 pytest.importorskip("numba", reason="Numba is not installed: pip install cdvm[trees]")
 

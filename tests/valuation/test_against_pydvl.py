@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
-from cdvm.split import Split
+from cdvm.data.split import Split
 from cdvm.valuation import value_rows
 
 RECORDED = json.loads((Path(__file__).parent / "fixtures" / "pydvl.json").read_text())

@@ -3,12 +3,12 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from valuation_games import LARGE, PAPER, UNEVEN, all_subsets, blobs, chance, with_one_and_two_jobs
 
-from cdvm.attribution import Attribution
+from cdvm.attribution.base import Attribution
+from cdvm.data.split import Split
 from cdvm.errors import InputError, InputWarning, StoreError
 from cdvm.learners import make_learner
-from cdvm.outcomes import Outcomes, record_outcomes
-from cdvm.split import Split
-from cdvm.subsets import Design
+from cdvm.outcomes.recording import Outcomes, record_outcomes
+from cdvm.sampling import Design
 from cdvm.valuation import RankStability, StandardError, banzhaf_from_outcomes
 from cdvm.valuation.banzhaf import banzhaf
 

@@ -3,8 +3,8 @@ import pytest
 from scipy import sparse
 from valuation_games import TableGame
 
+from cdvm.data.split import Split
 from cdvm.errors import InputError
-from cdvm.split import Split
 from cdvm.valuation.knn_shapley import knn_shapley
 from cdvm.valuation.shapley import shapley
 

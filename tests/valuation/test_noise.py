@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from valuation_games import blobs
 
-from cdvm.attribution import MatrixAttribution
+from cdvm.attribution.base import MatrixAttribution
+from cdvm.data.split import Split
 from cdvm.errors import InputError
-from cdvm.split import Split
 from cdvm.valuation import Values, detection_report, flip_labels, flip_split, p_values, suspects, value_rows
 
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from valuation_games import PAPER, blobs, with_one_and_two_jobs
 
-from cdvm.attribution import Attribution
+from cdvm.attribution.base import Attribution
+from cdvm.data.split import Split
 from cdvm.errors import InputError
 from cdvm.learners import make_learner
-from cdvm.outcomes import record_outcomes
-from cdvm.split import Split
-from cdvm.subsets import Design
+from cdvm.outcomes.recording import record_outcomes
+from cdvm.sampling import Design
 from cdvm.valuation import RankStability, StandardError, flip_split, record_bootstrap
 from cdvm.valuation.out_of_bag import _estimate_oob, memorization, out_of_bag
 

@@ -5,11 +5,11 @@ from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsClassifier
 from valuation_games import PAPER, blobs, with_one_and_two_jobs
 
+from cdvm.data.split import Split
 from cdvm.errors import InputError, StoreError
-from cdvm.evaluate import evaluate_sets
+from cdvm.evaluation.scoring import evaluate_sets
 from cdvm.learners import make_learner
-from cdvm.split import Split
-from cdvm.subsets import Design, Subsets
+from cdvm.sampling import Design, Subsets
 from cdvm.valuation import Game, Values, utilities
 
 

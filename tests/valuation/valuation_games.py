@@ -8,8 +8,8 @@ from math import factorial
 import numpy as np
 from joblib import parallel_config
 
-from cdvm.split import Split
-from cdvm.subsets import Subsets
+from cdvm.data.split import Split
+from cdvm.sampling import Subsets
 
 
 class ClusterGame:

@@ -15,13 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cdvm.benchmark.published import LEVELS
-from cdvm.benchmark.summary import (
-    checked,
-    in_order,
-    means,
-    normalised_performance,
-    runtimes,
-)
+from cdvm.benchmark.tables.summary import checked, in_order, means, normalised_performance, runtimes
 
 __all__ = [
     "BANDS",

@@ -28,13 +28,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdvm.baselines import baseline_names, select_with
 from cdvm.benchmark.task import Choice, Task
 from cdvm.errors import unknown_name
-from cdvm.evaluate import random_sets
-from cdvm.learners.adam import PaperLearner
-from cdvm.pruner import CDVM
-from cdvm.refinement import refine
+from cdvm.evaluation.refinement.search import refine
+from cdvm.evaluation.scoring import random_sets
+from cdvm.learners.paper import PaperLearner
+from cdvm.pruner.estimator import CDVM
+from cdvm.selectors.baselines import baseline_names, select_with
 from cdvm.valuation import valuation_names
 
 __all__ = ["METHODS", "PAPER_METHODS", "Method", "get_method"]

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from cdvm.data.split import Split
 from cdvm.datasets import Dataset, load_dataset
 from cdvm.errors import InputError, unknown_name
-from cdvm.learners.adam import PaperLearner
 from cdvm.learners.base import Learner
 from cdvm.learners.logistic import LogisticLearner
-from cdvm.split import Split
+from cdvm.learners.paper import PaperLearner
 from cdvm.valuation.noise import flip_labels
 
 __all__ = ["PROTOCOLS", "SIX", "TABULAR", "Protocol", "get_protocol"]

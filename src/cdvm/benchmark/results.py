@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
+from cdvm._runtime.files import sweep_parts, write_whole
 from cdvm.benchmark.protocol import Protocol
 from cdvm.errors import InputError, InputWarning, StoreError
-from cdvm.files import sweep_parts, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,13 +15,13 @@ from rich.live import Live
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
+from cdvm._runtime.parallel import stream
 from cdvm.benchmark.methods import Method, get_method
 from cdvm.benchmark.protocol import Protocol
 from cdvm.benchmark.results import Results, Unit
 from cdvm.benchmark.task import Task
 from cdvm.datasets import dataset_info
 from cdvm.errors import InputError
-from cdvm.parallel import stream
 
 __all__ = ["run_benchmark"]
 

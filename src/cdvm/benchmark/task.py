@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdvm.benchmark.protocol import Protocol
+from cdvm.data.split import Split
 from cdvm.learners import Learner
-from cdvm.outcomes import Outcomes, record_outcomes
-from cdvm.split import Split
-from cdvm.subsets import Design, Subsets
+from cdvm.outcomes.recording import Outcomes, record_outcomes
+from cdvm.sampling import Design, Subsets
 
 __all__ = ["Choice", "Task"]
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from cdvm.benchmark import summary
-from cdvm.benchmark.figures import write_figures
-from cdvm.benchmark.tables import write_tables
+from cdvm.benchmark.figures.write import write_figures
+from cdvm.benchmark.tables import summary
+from cdvm.benchmark.tables.write import write_tables
 from cdvm.errors import InputError, redacted
 
 if TYPE_CHECKING:

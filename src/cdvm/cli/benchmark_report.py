@@ -49,7 +49,7 @@ def table(
     """
     from rich.console import Console
 
-    from cdvm.benchmark.tables import BUILDERS, MAIN, write_tables
+    from cdvm.benchmark.tables.write import BUILDERS, MAIN, write_tables
 
     out = _place(out, results[0] / "tables", BUILDERS, (".md", ".csv", ".tex"), force=force)
     frame = _frame(results)
@@ -80,8 +80,8 @@ def figures(
 
     Example: `cdvm benchmark figures results/paper`
     """
-    from cdvm.benchmark.figure_clusters import FIGURES as CLUSTERS
-    from cdvm.benchmark.figures import FIGURES, write_figures
+    from cdvm.benchmark.figures.clusters import FIGURES as CLUSTERS
+    from cdvm.benchmark.figures.write import FIGURES, write_figures
 
     out = _place(out, results[0] / "figures", [*FIGURES, *CLUSTERS], (".png", ".svg"), force=force)
     frame = _frame(results)

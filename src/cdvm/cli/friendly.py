@@ -38,8 +38,8 @@ class Command(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Fill in the names."""
-        from cdvm.baselines import baseline_names
         from cdvm.learners import learner_names
+        from cdvm.selectors.baselines import baseline_names
         from cdvm.valuation import valuation_names
 
         names = {

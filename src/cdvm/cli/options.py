@@ -103,9 +103,9 @@ def refuse_unused(method: str, given: dict[str, Any], *, of_use: Iterable[str] =
 
 
 def _taken_by(method: str) -> Iterable[str]:
-    from cdvm.baselines import baseline_names
     from cdvm.errors import unknown_name
     from cdvm.selectors import selector_names, selector_options
+    from cdvm.selectors.baselines import baseline_names
     from cdvm.valuation import valuation_names, valuation_options
 
     if method == "cdvm":

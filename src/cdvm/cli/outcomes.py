@@ -88,7 +88,7 @@ def merge(
 
     Example: `cdvm outcomes merge runs/ part-1/ part-2/ part-3/`
     """
-    from cdvm.outcomes import merge_stores
+    from cdvm.outcomes.recording import merge_stores
 
     merged = merge_stores(target, *sources)
     typer.echo(f"{target} holds {merged.n_models} models.")
@@ -99,7 +99,7 @@ def status(store: Annotated[str, typer.Argument(help="Directory or address of a 
 
     Example: `cdvm outcomes status runs/`
     """
-    from cdvm.status import store_status
+    from cdvm.outcomes.status import store_status
 
     found = store_status(store)
     typer.echo(f"{store}: {found.done} of {found.wanted} models done")

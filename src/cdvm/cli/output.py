@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from cdvm._runtime.files import machine_name
 from cdvm.errors import InputError
-from cdvm.files import machine_name
 
 __all__ = ["check_directory", "check_file", "refuse_inputs", "refuse_present", "together"]
 

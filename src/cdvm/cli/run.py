@@ -7,17 +7,17 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from cdvm.baselines import select_with
+from cdvm._runtime.cluster import on_cluster
 from cdvm.cli.options import refuse_unused
 from cdvm.cli.source import Source
-from cdvm.cluster import on_cluster
 from cdvm.errors import InputError
-from cdvm.outcomes import Outcomes, record_outcomes
-from cdvm.program import resolve_budget
-from cdvm.pruner import CDVM
-from cdvm.refinement import refine
+from cdvm.evaluation.refinement.search import refine
+from cdvm.optimize.program import resolve_budget
+from cdvm.outcomes.recording import Outcomes, record_outcomes
+from cdvm.pruner.estimator import CDVM
+from cdvm.sampling import Design, default_inclusion, seed_of
 from cdvm.selection import Selection
-from cdvm.subsets import Design, default_inclusion, seed_of
+from cdvm.selectors.baselines import select_with
 from cdvm.valuation import valuation_names
 
 __all__ = ["Chosen", "Request", "check_request", "choose", "placed", "record"]

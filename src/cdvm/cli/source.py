@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cdvm.cli.tables import Table, read_table
+from cdvm._runtime.progress import Progress
+from cdvm.data.scaling import Scale, scaled_for
+from cdvm.data.split import Split
+from cdvm.data.tables import Table, read_table
 from cdvm.errors import InputError
 from cdvm.learners import Learner, make_learner
-from cdvm.progress import Progress
-from cdvm.scaling import Scale, scaled_for
-from cdvm.split import Split
 
 __all__ = ["Source", "load_source", "parse_amount", "parse_keep", "parse_share"]
 

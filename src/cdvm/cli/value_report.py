@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdvm.files import write_whole
+from cdvm._runtime.files import write_whole
 from cdvm.valuation import p_values, suspects
 
 if TYPE_CHECKING:
     from cdvm.cli.source import Source
-    from cdvm.split import Split
+    from cdvm.data.split import Split
     from cdvm.valuation import Values
     from cdvm.valuation.detection import Detection
 

@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from cdvm.checks import Features
+from cdvm.data.checks import Features
 from cdvm.data.columns import Column, as_frame, describe_columns
 from cdvm.data.encoders import Categories, Numbers
 from cdvm.data.kinds import MANY_LEVELS

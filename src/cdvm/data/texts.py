@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from cdvm._runtime.progress import Progress
 from cdvm.data.kinds import Column
 from cdvm.data.reading import read_words
 from cdvm.errors import InputError
-from cdvm.progress import Progress
 
 if TYPE_CHECKING:
     import pandas as pd

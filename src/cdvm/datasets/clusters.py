@@ -26,11 +26,11 @@ from scipy import sparse
 from scipy.special import betaln
 from sklearn.utils import check_random_state
 
-from cdvm.attribution import MatrixAttribution
+from cdvm.attribution.base import MatrixAttribution
+from cdvm.data.split import Features, Split
 from cdvm.errors import InputError
 from cdvm.learners.base import Learner, Trainer
-from cdvm.split import Features, Split
-from cdvm.subsets import Subsets
+from cdvm.sampling import Subsets
 
 __all__ = ["PAPER_CLUSTERS", "ClusterGame", "ClusterLearner", "Clusters", "make_clusters"]
 

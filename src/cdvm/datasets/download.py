@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
+from cdvm._runtime.progress import Progress
 from cdvm.errors import InputError
-from cdvm.progress import Progress
 
 __all__ = ["HOME", "Remote", "cache_dir", "data_home", "fetch", "fetch_openml", "find", "place", "reading"]
 

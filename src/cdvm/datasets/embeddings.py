@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cdvm._runtime.files import write_whole
+from cdvm._runtime.progress import Progress
 from cdvm.datasets.base import Dataset, Info, Recipe
 from cdvm.datasets.download import HOME, cache_dir, find, place, reading
 from cdvm.errors import InputError
-from cdvm.files import write_whole
-from cdvm.progress import Progress
 
 __all__ = ["Embedded", "Raw", "embed_images", "embed_texts", "read_embeddings"]
 

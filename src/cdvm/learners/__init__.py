@@ -32,14 +32,14 @@ _CLASSES = {
     "ForestLearner": "cdvm.learners.trees",
     "LogisticLearner": "cdvm.learners.logistic",
     "NeighborsLearner": "cdvm.learners.neighbors",
-    "PaperLearner": "cdvm.learners.adam",
+    "PaperLearner": "cdvm.learners.paper",
     "RidgeLearner": "cdvm.learners.ridge",
     "TorchLearner": "cdvm.learners.torch",
     "TreeLearner": "cdvm.learners.trees",
 }
 
 _NAMED: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "paper": ("cdvm.learners.adam", "PaperLearner", {}),
+    "paper": ("cdvm.learners.paper", "PaperLearner", {}),
     "logistic": ("cdvm.learners.logistic", "LogisticLearner", {}),
     "ridge": ("cdvm.learners.ridge", "RidgeLearner", {}),
     "ridge_regression": ("cdvm.learners.ridge", "RidgeLearner", {"task": "regression"}),

@@ -16,9 +16,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cdvm.parallel import Prefer
-from cdvm.split import Features, Split, Task
-from cdvm.subsets import Subsets
+from cdvm._runtime.parallel import Prefer
+from cdvm.data.split import Features, Split, Task
+from cdvm.sampling import Subsets
 
 __all__ = ["Learner", "Trainer", "class_counts", "constant_models", "degenerate"]
 

@@ -7,8 +7,8 @@ Each model minimises, over weights W and intercepts b of the classes its trainin
 cᵢ being how often row i occurs: scikit-learn's ``LogisticRegression``. Two classes are scikit-learn's
 single-vector form, which is this one at C/2.
 
-The steps are those of :mod:`cdvm.learners.softmax`, in single precision; a model that does not converge so is
-trained again in double.
+The steps are those of :mod:`cdvm.learners.batched.softmax`, in single precision; a model that does not
+converge so is trained again in double.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cdvm.data.split import Features, Split
 from cdvm.errors import InputError
 from cdvm.learners.base import Learner, Trainer, class_counts
-from cdvm.learners.linear import MEMORY_LIMIT, Batch, Floats, Geometry, batches, fill_absent, winners
-from cdvm.learners.softmax import OWN_SYSTEMS, Problem, SharedProblem, Table, minimise
-from cdvm.split import Features, Split
-from cdvm.subsets import Subsets
+from cdvm.learners.batched.linear import MEMORY_LIMIT, Batch, Floats, Geometry, batches, fill_absent, winners
+from cdvm.learners.batched.softmax import OWN_SYSTEMS, Problem, SharedProblem, Table, minimise
+from cdvm.sampling import Subsets
 
 __all__ = ["LogisticLearner"]
 

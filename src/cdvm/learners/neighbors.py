@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics import pairwise_distances
 
+from cdvm.data.split import Features, Split, Task
 from cdvm.errors import InputError
 from cdvm.learners.base import Learner, Trainer
-from cdvm.learners.linear import MEMORY_LIMIT, Floats, batches, winners
-from cdvm.split import Features, Split, Task
-from cdvm.subsets import Subsets
+from cdvm.learners.batched.linear import MEMORY_LIMIT, Floats, batches, winners
+from cdvm.sampling import Subsets
 
 __all__ = ["NeighborsLearner"]
 

@@ -17,10 +17,10 @@ from scipy import sparse
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 
+from cdvm.data.split import Features, Split
 from cdvm.errors import InputError
 from cdvm.learners.base import Learner, Trainer
 from cdvm.learners.sklearn import SklearnLearner
-from cdvm.split import Features, Split
 
 __all__ = ["PipelineLearner", "dependent_step"]
 

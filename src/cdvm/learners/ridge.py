@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cdvm.data.split import Features, Split, Task
 from cdvm.errors import InputError
 from cdvm.learners.base import Learner, Trainer, class_counts
-from cdvm.learners.linear import Batch, Floats, Geometry, batches, fill_absent, winners
-from cdvm.split import Features, Split, Task
-from cdvm.subsets import Subsets
+from cdvm.learners.batched.linear import Batch, Floats, Geometry, batches, fill_absent, winners
+from cdvm.sampling import Subsets
 
 __all__ = ["RidgeLearner"]
 

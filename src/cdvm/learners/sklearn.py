@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
+from cdvm._runtime.parallel import Prefer
+from cdvm.data.split import Features, Split, Task
 from cdvm.errors import InputError
 from cdvm.learners.base import Learner, Trainer
-from cdvm.parallel import Prefer
-from cdvm.split import Features, Split, Task
-from cdvm.subsets import Stream, Subsets, draw_words
+from cdvm.sampling import Stream, Subsets, draw_words
 
 __all__ = ["SklearnLearner"]
 

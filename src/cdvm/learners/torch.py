@@ -20,13 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cdvm._runtime.parallel import Prefer
+from cdvm.data.split import Features, Split, Task
 from cdvm.errors import InputError
 from cdvm.learners.base import Learner, Trainer
-from cdvm.learners.batches import epoch_orders, padded_sizes
-from cdvm.learners.stacked import stack_optimizer
-from cdvm.parallel import Prefer
-from cdvm.split import Features, Split, Task
-from cdvm.subsets import Stream, Subsets, draw_words
+from cdvm.learners.batched.batches import epoch_orders, padded_sizes
+from cdvm.learners.batched.stacked import stack_optimizer
+from cdvm.sampling import Stream, Subsets, draw_words
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

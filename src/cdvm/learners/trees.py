@@ -1,9 +1,9 @@
 """Trees, forests and boosted trees on subsets of one table, which share its binned features.
 
-Every feature is cut into at most 63 ranges once (:mod:`cdvm.learners.binning`); models are grown and asked by
-compiled code (extra ``trees``), one thread a task. A tree cuts halfway between the ranges it saw on either
-side, and of cuts that are equally good it takes the one with the widest gap. Missing values are below all
-others.
+Every feature is cut into at most 63 ranges once (:mod:`cdvm.learners.batched.binning`); models are grown and
+asked by compiled code (extra ``trees``), one thread a task. A tree cuts halfway between the ranges it saw on
+either side, and of cuts that are equally good it takes the one with the widest gap. Missing values are below
+all others.
 
 Forests weigh the rows of a tree by Poisson numbers instead of drawing them with replacement, which is the
 same but for the total, and a row's weight follows from the model's number, the tree and the row alone: models
@@ -19,13 +19,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from cdvm.data.split import Features, Split, Task
 from cdvm.errors import InputError
 from cdvm.learners.base import Learner, Trainer, class_counts
-from cdvm.learners.binning import Bins
-from cdvm.learners.compiling import need_numba
-from cdvm.learners.linear import fill_absent, winners
-from cdvm.split import Features, Split, Task
-from cdvm.subsets import Stream, Subsets, draw_words
+from cdvm.learners.batched.binning import Bins
+from cdvm.learners.batched.compiling import need_numba
+from cdvm.learners.batched.linear import fill_absent, winners
+from cdvm.sampling import Stream, Subsets, draw_words
 
 __all__ = ["BoostingLearner", "ForestLearner", "TreeLearner"]
 
@@ -241,8 +241,8 @@ class _ForestTrainer(_TreesTrainer):
         self._units = np.ones(split.n_rows) if several else self._targets.astype(np.float64)
 
     def _answers(self, subsets: Subsets) -> NDArray[np.float32]:
-        from cdvm.learners.forest_kernel import grow_forest
-        from cdvm.learners.tree_answers import add_scalars, add_vectors
+        from cdvm.learners.batched.forest_kernel import grow_forest
+        from cdvm.learners.batched.tree_answers import add_scalars, add_vectors
 
         learner, width, m = self.learner, self._width, self._columns.shape[1]
         answers = np.zeros((len(subsets), m, width), dtype=np.float32)
@@ -282,8 +282,8 @@ class _BoostingTrainer(_TreesTrainer):
         self._float_targets = self._targets.astype(np.float32)
 
     def _answers(self, subsets: Subsets) -> NDArray[np.float32]:
-        from cdvm.learners.boosting_kernel import BINARY, SOFTMAX, SQUARED, grow_boosting
-        from cdvm.learners.tree_answers import add_scalars
+        from cdvm.learners.batched.boosting_kernel import BINARY, SOFTMAX, SQUARED, grow_boosting
+        from cdvm.learners.batched.tree_answers import add_scalars
 
         learner, width = self.learner, self._width
         loss = SQUARED if self.split.task == "regression" else BINARY if width == 1 else SOFTMAX

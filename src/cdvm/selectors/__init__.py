@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from cdvm.data.split import Split
 from cdvm.errors import InputError, unknown_name
 from cdvm.selectors.base import Positions
 from cdvm.selectors.facility_location import facility_location
@@ -13,7 +14,6 @@ from cdvm.selectors.herding import herding
 from cdvm.selectors.influence_pruning import InfluenceProgram, Removal, influence_pruning
 from cdvm.selectors.k_center import k_center
 from cdvm.selectors.stratified import stratified
-from cdvm.split import Split
 
 __all__ = [
     "InfluenceProgram",

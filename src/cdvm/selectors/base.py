@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cdvm.data.split import Features, Split
 from cdvm.errors import InputError
-from cdvm.program import resolve_budget
-from cdvm.split import Features, Split
+from cdvm.optimize.program import resolve_budget
 
 __all__ = ["Positions", "Space", "allocate", "choose"]
 

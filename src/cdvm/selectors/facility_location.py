@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cdvm.data.split import Split
 from cdvm.selectors.base import Positions, Space, choose
-from cdvm.split import Split
 
 __all__ = ["facility_location"]
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from cdvm.data.split import Split
 from cdvm.selectors.base import Positions, Space, choose
-from cdvm.split import Split
 
 __all__ = ["herding"]
 

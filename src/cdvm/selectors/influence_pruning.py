@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 from scipy import linalg
 from scipy.optimize import linprog
 
+from cdvm.data.split import Split
 from cdvm.errors import InputError
-from cdvm.program import resolve_budget
+from cdvm.optimize.program import resolve_budget
 from cdvm.selectors.base import Positions
-from cdvm.split import Split
 
 __all__ = ["InfluenceProgram", "Removal", "influence_pruning"]
 

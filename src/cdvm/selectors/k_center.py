@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from cdvm.data.split import Split
 from cdvm.selectors.base import Positions, Space, choose
-from cdvm.split import Split
 
 __all__ = ["k_center"]
 

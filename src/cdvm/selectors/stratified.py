@@ -6,8 +6,8 @@ from typing import Any
 
 from sklearn.utils import check_random_state
 
+from cdvm.data.split import Split
 from cdvm.selectors.base import Positions, choose
-from cdvm.split import Split
 
 __all__ = ["stratified"]
 

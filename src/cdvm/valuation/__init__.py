@@ -8,8 +8,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, get_args
 
-from cdvm.errors import InputError, unknown_name
-from cdvm.parameters import (
+from cdvm._runtime.parameters import (
     N_JOBS,
     OUTCOME,
     PLACE,
@@ -21,17 +20,11 @@ from cdvm.parameters import (
     one_of,
     whole,
 )
-from cdvm.subsets import DesignKind
+from cdvm.errors import InputError, unknown_name
+from cdvm.sampling import DesignKind
 from cdvm.valuation.banzhaf import banzhaf_from_outcomes
 from cdvm.valuation.base import Game, LearnerLike, Rows, Utility, Values, utilities
-from cdvm.valuation.noise import (
-    NoiseReport,
-    detection_report,
-    flip_labels,
-    flip_split,
-    p_values,
-    suspects,
-)
+from cdvm.valuation.noise import NoiseReport, detection_report, flip_labels, flip_split, p_values, suspects
 from cdvm.valuation.out_of_bag import record_bootstrap
 from cdvm.valuation.stopping import RankStability, StandardError, StoppingRule
 

@@ -2,7 +2,7 @@
 
 With training sets that hold each row with probability *p*, the value of a row is the mean utility of the sets
 with it less the mean utility of those without. Every model serves every row, and the models of a CDVM run
-serve too: the value is the row mean of their :class:`~cdvm.attribution.Attribution`.
+serve too: the value is the row mean of their :class:`~cdvm.attribution.base.Attribution`.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cdvm.attribution import Attribution, ImplicitAttribution
+from cdvm.attribution.base import Attribution, ImplicitAttribution
+from cdvm.data.split import Split
 from cdvm.errors import InputError, InputWarning
-from cdvm.outcomes import Outcome, Outcomes
-from cdvm.split import Split
-from cdvm.subsets import Design, DesignKind
+from cdvm.outcomes.recording import Outcome, Outcomes
+from cdvm.sampling import Design, DesignKind
 from cdvm.valuation.base import Game, LearnerLike, Rows, Values
 from cdvm.valuation.runs import ROUND, check_models, models_needed, record
 from cdvm.valuation.semivalues import MOST_EXACT, banzhaf_weights, enumerate_values

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from cdvm._runtime.files import load_arrays, save_arrays
+from cdvm._runtime.parallel import stream
+from cdvm._runtime.progress import Progress
+from cdvm.data.split import Split
 from cdvm.errors import InputError
-from cdvm.evaluate import score
-from cdvm.files import load_arrays, save_arrays
+from cdvm.evaluation.scoring import score
 from cdvm.learners import make_learner
 from cdvm.learners.base import Trainer
-from cdvm.parallel import stream
-from cdvm.program import resolve_budget
-from cdvm.progress import Progress
-from cdvm.split import Split
-from cdvm.subsets import Subsets
+from cdvm.optimize.program import resolve_budget
+from cdvm.sampling import Subsets
 
 if TYPE_CHECKING:
     import pandas as pd

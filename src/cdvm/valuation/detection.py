@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cdvm.data.split import Split
 from cdvm.errors import InputError
-from cdvm.outcomes import Outcomes
-from cdvm.places import inside
-from cdvm.split import Split
+from cdvm.outcomes.recording import Outcomes
+from cdvm.outcomes.storage import inside
 from cdvm.valuation import valuation_options, value_rows
 from cdvm.valuation.base import LearnerLike, Values
 from cdvm.valuation.noise import NoiseReport, detection_report, p_values, suspects

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from scipy import optimize
 from scipy.special import expit
 
+from cdvm.data.split import Split
 from cdvm.errors import InputError
-from cdvm.outcomes import Outcomes
-from cdvm.split import Split
+from cdvm.outcomes.recording import Outcomes
 
 __all__ = ["count_votes", "surprise"]
 

@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdvm.attribution import MatrixAttribution
+from cdvm.attribution.base import MatrixAttribution
+from cdvm.data.split import Split
 from cdvm.errors import InputError
 from cdvm.learners import make_learner
 from cdvm.learners.torch import TorchLearner
-from cdvm.split import Split
 from cdvm.valuation.base import Values
 from cdvm.valuation.influence_linear import fit_linear
 

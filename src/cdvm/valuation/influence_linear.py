@@ -28,10 +28,10 @@ from scipy import linalg, sparse
 from scipy.special import expit, softmax
 from threadpoolctl import threadpool_limits
 
+from cdvm.data.split import Split
 from cdvm.errors import InputError
 from cdvm.learners import make_learner
 from cdvm.learners.sklearn import SklearnLearner
-from cdvm.split import Split
 
 __all__ = ["LinearFit", "fit_linear"]
 

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cdvm._runtime.progress import Progress
+from cdvm.data.split import Split
 from cdvm.errors import InputError, InputWarning
-from cdvm.progress import Progress
-from cdvm.split import Split
-from cdvm.subsets import Subsets
+from cdvm.sampling import Subsets
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
 
+from cdvm._runtime.progress import Progress
+from cdvm.data.split import Split
 from cdvm.errors import InputError
-from cdvm.progress import Progress
-from cdvm.split import Split
 from cdvm.valuation.base import Values
 
 __all__ = ["knn_shapley"]

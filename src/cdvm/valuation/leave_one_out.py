@@ -10,8 +10,8 @@ import time
 import numpy as np
 from scipy import sparse
 
-from cdvm.progress import Progress
-from cdvm.subsets import Subsets
+from cdvm._runtime.progress import Progress
+from cdvm.sampling import Subsets
 from cdvm.valuation.base import Game, LearnerLike, Rows, Values
 
 __all__ = ["leave_one_out"]

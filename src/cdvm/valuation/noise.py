@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
-from cdvm.attribution import Attribution
+from cdvm.attribution.base import Attribution
+from cdvm.data.split import Split
 from cdvm.errors import InputError
-from cdvm.program import resolve_budget
-from cdvm.split import Split
-from cdvm.subsets import Stream, draw_words
+from cdvm.optimize.program import resolve_budget
+from cdvm.sampling import Stream, draw_words
 from cdvm.valuation.base import Values
 
 __all__ = [

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cdvm.data.split import Split
 from cdvm.errors import InputError
-from cdvm.outcomes import Outcome, Outcomes
-from cdvm.split import Split
-from cdvm.subsets import Design
+from cdvm.outcomes.recording import Outcome, Outcomes
+from cdvm.sampling import Design
 from cdvm.valuation.base import LearnerLike, Values
 from cdvm.valuation.evidence import count_votes, surprise
 from cdvm.valuation.runs import record

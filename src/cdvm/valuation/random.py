@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from cdvm.split import Split
-from cdvm.subsets import Stream, draw_words
+from cdvm.data.split import Split
+from cdvm.sampling import Stream, draw_words
 from cdvm.valuation.base import Rows, Values
 
 __all__ = ["random"]

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from cdvm.data.split import Split
 from cdvm.errors import InputError
 from cdvm.learners import make_learner
-from cdvm.outcomes import Outcome, Outcomes, record_outcomes
-from cdvm.split import Split
-from cdvm.subsets import Design
+from cdvm.outcomes.recording import Outcome, Outcomes, record_outcomes
+from cdvm.sampling import Design
 from cdvm.valuation.base import LearnerLike
 from cdvm.valuation.stopping import Estimate, StoppingRule, at_most, in_rounds
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import betaln, gammaln
 
+from cdvm._runtime.progress import Progress
 from cdvm.errors import InputError
-from cdvm.progress import Progress
-from cdvm.subsets import Subsets
+from cdvm.sampling import Subsets
 from cdvm.valuation.base import Game
 
 __all__ = ["MOST_EXACT", "banzhaf_weights", "beta_weights", "enumerate_values", "position_weights"]

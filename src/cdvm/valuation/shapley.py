@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cdvm.errors import InputError
-from cdvm.subsets import Stream, Subsets, draw_words
+from cdvm.sampling import Stream, Subsets, draw_words
 from cdvm.valuation.base import Game, LearnerLike, Rows, Values
 from cdvm.valuation.semivalues import MOST_EXACT, beta_weights, enumerate_values, position_weights
 from cdvm.valuation.stopping import Estimate, StoppingRule, in_rounds
@@ -64,7 +64,7 @@ def shapley(
 
     Examples
     --------
-    >>> from cdvm.subsets import Subsets
+    >>> from cdvm.sampling import Subsets
     >>> shapley(3, lambda sets: (sets.sizes > 0).astype(float)).values
     array([0.333..., 0.333..., 0.333...])
     """

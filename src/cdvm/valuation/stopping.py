@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from cdvm._runtime.progress import Progress
 from cdvm.errors import InputError
-from cdvm.progress import Progress
 
 __all__ = [
     "Estimate",

@@ -1,0 +1,1 @@
+"""What every step runs on: processes, clusters, progress, memory, files."""

@@ -1,0 +1,1 @@
+"""Attribution T: what each training row does for each evaluation row."""

@@ -1,0 +1,1 @@
+"""How good a set of rows is, and better sets by retraining."""

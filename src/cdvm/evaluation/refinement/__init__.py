@@ -1,0 +1,1 @@
+"""From S rows to better S rows, by retraining."""

@@ -1,0 +1,256 @@
+"""Judges of a search: the validation rows, and the training rows that a set leaves out.
+
+A model trained on a few rows can be asked about all others. Rows left out carry labels as good as those of
+the validation rows and there are usually more of them, so a search that listens to both has far less to
+overfit. A row cannot judge a model that was trained on it: two sets are compared on the judges outside both.
+
+What a judge says of a model is smooth. Its margin (score of the true class less the best other) over the
+model's mean absolute margin is *r*, and it says σ(16r): it moves with every row exchanged, yet is so close to
+right or wrong that a model is not better for being equally sure of everything. A learner that gives no scores
+is asked right or wrong, one for regression its squared error.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import expit
+from threadpoolctl import threadpool_limits
+
+from cdvm.data.split import Split
+from cdvm.errors import InputError
+from cdvm.learners.base import Learner, Trainer
+from cdvm.outcomes.recording import margin_of
+from cdvm.sampling import Subsets
+
+__all__ = ["Judged", "Panel", "Score", "check_judges", "check_score"]
+
+Score = Literal["accuracy", "balanced", "squared_error"]
+Rows = NDArray[np.int64]
+
+_STEEPNESS = 16.0
+_MOST_ROWS = 5_000  # training rows that judge; of a larger table a random sample does
+_HELD_BACK = 10  # one judge in so many is not searched on
+_PIECE = 16  # models a task trains
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What judges say of several models, and which of them may: each of shape (n_models, n_judges).
+
+    ``scores`` are smooth; ``right`` is what they stand for: 1 or 0 (the negative squared error, for
+    regression), or the mean over several trainings.
+    """
+
+    scores: NDArray[np.float32]
+    right: NDArray[np.float32]
+    outside: NDArray[np.bool_]
+
+    def __getitem__(self, k: int) -> Judged:
+        """The ``k``-th model alone."""
+        one = slice(k, k + 1)
+        return Judged(self.scores[one], self.right[one], self.outside[one])
+
+
+class Panel:
+    """The judges of one split, at work on the models of one learner.
+
+    Parameters
+    ----------
+    split : Split
+    learner : Learner
+    score : {"accuracy", "balanced", "squared_error"}, optional
+        ``"balanced"`` gives every class the same weight.
+    judges : {"all", "validation"}
+        Whether training rows judge too.
+    seed : int
+        Decides the judges held back and all randomness of the learner.
+    n_jobs : int
+
+    Models are trained inside a ``with`` block, which keeps the workers.
+    """
+
+    def __init__(
+        self,
+        split: Split,
+        learner: Learner,
+        *,
+        score: Score | None = None,
+        judges: Literal["all", "validation"] = "all",
+        seed: int = 0,
+        n_jobs: int | None = -1,
+    ) -> None:
+        self.split, self.stochastic, self.seed = split, learner.stochastic, seed
+        rng = np.random.default_rng([seed, 1])
+        X, self.y, self.rows = _judges(split, judges, rng)
+        self._trainer = learner.bind(split, X)
+        self.batched = self._trainer.prefer == "threads"
+        self.weights = _weights(split, self.y, score)
+        self.held = _every(_HELD_BACK, self.y, rng)
+        self._searched = np.where(self.held, np.float32(0), self.weights)
+        self.trainings = 0
+        self._labels_only = False
+        self._parallel = Parallel(n_jobs=n_jobs, prefer=self._trainer.prefer)
+        self._open = ExitStack()
+
+    def __enter__(self) -> Panel:
+        # BLAS rounds differently with other numbers of threads: one for each task
+        self._open.enter_context(threadpool_limits(1))
+        self._open.enter_context(self._parallel)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._open.close()
+
+    def judge(self, sets: Rows, number: int = 0) -> Judged:
+        """Train on each set, one a line; equal numbers give models equal randomness.
+
+        That holds place by place: two sets that share a row at the same place of their lines see it at the
+        same times, where a learner goes through its rows in random order.
+        """
+        subsets = self._subsets(sets, number)
+        pieces = [slice(k, k + _PIECE) for k in range(0, len(sets), _PIECE)]
+        scores = self._scores([subsets[piece] for piece in pieces])
+        self.trainings += len(sets)
+        outside = np.ones(scores.shape, dtype=bool)
+        first = len(self.y) - len(self.rows)
+        outside[:, first:] = subsets.members[:, self.rows].toarray() == 0
+        right = scores if self.split.task == "regression" else (scores > 0.5).astype(np.float32)
+        return Judged(scores, right, outside)
+
+    def compare(self, models: Judged, other: Judged) -> NDArray[np.float64]:
+        """How much better each model is than another, on the judges outside both that are searched on."""
+        both = models.outside & other.outside
+        difference = np.where(both, models.scores - other.scores, np.float32(0))
+        return np.asarray(difference @ self._searched / np.maximum(both @ self._searched, 1e-12))
+
+    def confirm(self, model: Judged, other: Judged) -> tuple[float, float]:
+        """How much better one model is than another on the judges held back, and the standard error."""
+        weights = np.where((model.outside & other.outside)[0], self.weights - self._searched, 0)
+        total = max(float(weights.sum()), 1e-12)
+        difference = (model.scores - other.scores)[0]
+        gain = float(weights @ difference) / total
+        return gain, float(np.linalg.norm(weights * (difference - gain))) / total
+
+    def plain_gain(self, model: Judged, other: Judged) -> float:
+        """How much more often one model is right than another, on all judges outside both."""
+        weights = np.where((model.outside & other.outside)[0], self.weights, 0)
+        return float(weights @ (model.right - other.right)[0]) / max(float(weights.sum()), 1e-12)
+
+    def score(self, rows: Rows, repeats: int) -> float:
+        """Plain (or balanced) accuracy on all judges outside the set, R² for regression."""
+        found = []
+        for number in range(repeats):
+            subsets = self._subsets(rows[None], number)
+            answer = self._trainer.predict(subsets)[0]
+            self.trainings += 1
+            weights = (
+                self.weights
+                * np.r_[
+                    np.ones(len(self.y) - len(self.rows)), subsets.members[:, self.rows].toarray()[0] == 0
+                ]
+            )
+            weights = weights / max(weights.sum(), 1e-12)
+            if self.split.task == "classification":
+                found.append(float(weights @ (answer == self.y)))
+            else:
+                spread = float(weights @ (self.y - weights @ self.y) ** 2)
+                found.append(1.0 - float(weights @ (answer - self.y) ** 2) / (spread or 1.0))
+        return float(np.mean(found))
+
+    def _subsets(self, sets: Rows, number: int) -> Subsets:
+        count, size = sets.shape
+        starts = np.arange(0, count * size + 1, size, dtype=np.int32)
+        ones = np.ones(count * size, dtype=np.int32)
+        members = sparse.csr_array(
+            (ones, sets.astype(np.int32).ravel(), starts), shape=(count, self.split.n_rows)
+        )
+        return Subsets(members, np.full(count, number, dtype=np.int64), self.seed + number)
+
+    def _scores(self, pieces: list[Subsets]) -> NDArray[np.float32]:
+        if not self._labels_only:
+            try:
+                return self._ask(pieces)
+            except InputError:  # a learner without scores, or one that cannot be trained at all
+                self._labels_only = True
+        return self._ask(pieces)
+
+    def _ask(self, pieces: list[Subsets]) -> NDArray[np.float32]:
+        tasks = (delayed(_piece)(self._trainer, p, self.y, self._labels_only) for p in pieces)
+        return np.concatenate(list(self._parallel(tasks)))
+
+
+def check_judges(split: Split, judges: str) -> None:
+    """Complain about judges that there are not."""
+    if judges not in ("all", "validation"):
+        raise InputError(f"judges={judges!r}: use 'all' or 'validation'")
+    if judges == "validation" and split.judge_rows is not None:
+        raise InputError(
+            "judges='validation' needs validation rows, and training rows are the judges here: use 'all', "
+            "pass X_val and y_val, or hold a part out with validation='holdout'"
+        )
+
+
+def _judges(
+    split: Split, judges: str, rng: np.random.Generator
+) -> tuple[Any, NDArray[Any], NDArray[np.int64]]:
+    """Features and labels of the judges, the training rows last, and which training rows these are."""
+    check_judges(split, judges)
+    X, y = split.judges
+    if split.judge_rows is not None:
+        return X, y, split.judge_rows
+    if judges == "validation":
+        return X, y, np.empty(0, dtype=np.int64)
+    rows = np.arange(split.n_rows)
+    if len(rows) > _MOST_ROWS:
+        rows = np.sort(rng.permutation(rows)[:_MOST_ROWS])
+    stack = sparse.vstack if sparse.issparse(X) else np.concatenate
+    X = stack([X, split.X[rows]])
+    return sparse.csr_array(X) if sparse.issparse(X) else X, np.concatenate([y, split.y[rows]]), rows
+
+
+def _every(step: int, y: NDArray[Any], rng: np.random.Generator) -> NDArray[np.bool_]:
+    """One judge in ``step``, drawn evenly from all labels (or all ranges of targets)."""
+    order = rng.permutation(len(y))
+    order = order[np.argsort(y[order], kind="stable")]
+    chosen = np.zeros(len(y), dtype=bool)
+    chosen[order[step // 2 :: step]] = True
+    return chosen
+
+
+def check_score(split: Split, score: str | None) -> None:
+    """Complain about a score that the task does not have."""
+    fitting = ("squared_error",) if split.task == "regression" else ("accuracy", "balanced")
+    if score is not None and score not in fitting:
+        raise InputError(
+            f"score={score!r} does not fit a {split.task} task: use {' or '.join(map(repr, fitting))}"
+        )
+
+
+def _weights(split: Split, y: NDArray[Any], score: Score | None) -> NDArray[np.float32]:
+    check_score(split, score)
+    if score != "balanced":
+        return np.ones(len(y), dtype=np.float32)
+    counts = np.bincount(y + 1, minlength=split.n_classes + 1)  # a label never seen in training is -1
+    return np.asarray(len(y) / (np.count_nonzero(counts) * counts[y + 1]), dtype=np.float32)
+
+
+def _piece(trainer: Trainer, subsets: Subsets, y: NDArray[Any], labels_only: bool) -> NDArray[np.float32]:
+    if trainer.split.task == "regression":
+        error = (trainer.predict(subsets) - y) ** 2 / (float(trainer.split.y.var()) or 1.0)
+        return np.asarray(-error, dtype=np.float32)
+    if labels_only:
+        return np.asarray(trainer.predict(subsets) == y, dtype=np.float32)
+    scores = trainer.scores(subsets)
+    if scores.shape[2] == 2 and y.min() >= 0:
+        margin = (scores[:, :, 1] - scores[:, :, 0]) * np.where(y == 1, 1, -1).astype(np.float32)
+    else:
+        margin = margin_of(y, scores)
+    scale = np.abs(margin).mean(axis=1, keepdims=True)
+    return np.asarray(expit(_STEEPNESS * margin / np.where(scale > 0, scale, 1)), dtype=np.float32)

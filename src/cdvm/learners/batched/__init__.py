@@ -1,0 +1,1 @@
+"""What learners that train many models at once share."""

@@ -1,0 +1,179 @@
+"""From weights to a set of exactly S rows.
+
+The rows of largest weight lose part of the relaxed optimum. A swap search wins much of it back: with v the
+influence of the set, exchanging row *i* for row *k* makes it ``v − T_i + T_k``, so two rows of T give the
+exact gain. Only promising rows are tried: those that the program's slope would rank highest outside the set
+and lowest inside. The slope jumps from alpha to 2·alpha − 1 where a judge reaches kappa, and most judges sit
+close to it, so the jump is smoothed over the size of a typical entry of T.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from cdvm.errors import InputError
+from cdvm.optimize.program import Program
+
+__all__ = ["class_floors", "keep_classes", "loss_of", "swap_search", "top_rows"]
+
+Rows = NDArray[np.int64]
+
+
+def top_rows(program: Program, weights: NDArray[Any]) -> Rows:
+    """The S rows of largest weight, sorted; ties go to the larger total gain, then to the earlier row.
+
+    >>> import numpy as np
+    >>> program = Program(np.array([[0.1], [0.3], [0.3]]), budget=1)
+    >>> top_rows(program, np.array([0.5, 0.5, 0.0]))
+    array([1])
+    """
+    # solvers agree on weights to about 1e-9: below that, a difference is no preference
+    rounded = np.round(np.asarray(weights, dtype=np.float64), 9)
+    order = np.lexsort((np.arange(program.n_rows), -program.gains, -rounded))
+    return np.sort(order[: program.size])
+
+
+def loss_of(program: Program, rows: NDArray[Any], bound: float) -> tuple[float, float]:
+    """The objective of a set of rows, and how far it is below a bound, relative as in ``Program.gap``.
+
+    >>> import numpy as np
+    >>> program = Program(np.array([[1.0], [3.0]]), budget=1, kappa=4.0)
+    >>> loss_of(program, np.array([0]), bound=1.5)
+    (0.5, 0.6666666666666666)
+    """
+    objective = program.objective(_indicator(program, rows))
+    return objective, program.gap(objective, bound)
+
+
+def swap_search(program: Program, rows: NDArray[Any], *, candidates: int = 64, passes: int = 10) -> Rows:
+    """A set with an objective at least as high, found by exchanging one row for another while that helps.
+
+    Parameters
+    ----------
+    program : Program
+    rows : ndarray
+        The S rows to start from.
+    candidates : int
+        Rows on either side of the set's edge that a pass tries; a pass costs candidates² · n_judges.
+    passes : int
+        Passes at most; the search ends with the first that finds nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> program = Program(np.array([[0.5, 0.0], [0.5, 0.0], [0.0, 0.4]]), budget=2, kappa=0.4)
+    >>> swap_search(program, np.array([0, 1]))
+    array([1, 2])
+    """
+    start = np.unique(np.asarray(rows, dtype=np.int64))
+    if len(start) != program.size or start[0] < 0 or start[-1] >= program.n_rows:
+        raise InputError(
+            f"rows holds {len(start)} distinct rows: use {program.size} of the {program.n_rows}, as budgeted"
+        )
+    if candidates < 1 or passes < 0:
+        raise InputError(f"candidates={candidates}, passes={passes}: use at least 1 candidate and 0 passes")
+    if program.size == program.n_rows:
+        return start
+    chosen = _indicator(program, start)
+    influence = program.influence(chosen)
+    before = program.objective_at(influence)
+    for _ in range(passes):
+        influence, swaps = _sweep(program, chosen, influence, candidates)
+        if not swaps:
+            break
+    # sums of many small steps drift: the last word has the objective itself
+    return np.flatnonzero(chosen) if program.objective(chosen) > before else start
+
+
+def class_floors(y: NDArray[Any], size: int) -> Rows:
+    """Rows of each class that ``size`` rows should have at least, by class code.
+
+    Twice its share of the table, but at least two and at most half of what equal shares would give; fewer
+    where the class or the budget is smaller than that. None where there are more classes than rows.
+
+    >>> import numpy as np
+    >>> class_floors(np.repeat([0, 1, 2], [950, 49, 1]), 100)
+    array([16,  9,  1])
+    """
+    counts = np.bincount(y)
+    there = int(np.count_nonzero(counts))
+    if there > size:
+        return np.zeros_like(counts)
+    least, most = min(2, size // there), size // (2 * there)
+    share = np.minimum(2 * size * counts // len(y), most)
+    return np.asarray(np.minimum(counts, np.maximum(share, least)), dtype=np.int64)
+
+
+def keep_classes(program: Program, rows: NDArray[Any], weights: NDArray[Any], y: NDArray[Any]) -> Rows:
+    """The rows with enough of every class of ``y`` among them, see :func:`class_floors`.
+
+    T does not say that a class without any row is never predicted. A class that lacks rows gets those of its
+    largest weight, in place of the rows of least weight of classes that have some to spare.
+
+    >>> import numpy as np
+    >>> program = Program(np.array([[0.4], [0.5], [0.1]]), budget=2)
+    >>> keep_classes(program, np.array([0, 1]), np.array([1.0, 1.0, 0.0]), np.array([0, 0, 1]))
+    array([1, 2])
+    """
+    kept, floors = np.asarray(rows, dtype=np.int64).copy(), class_floors(y, len(rows))
+    spare = np.bincount(y[kept], minlength=len(floors)) - floors
+    best_last = np.lexsort((-np.arange(len(y)), program.gains, np.round(weights, 9)))
+    rank = np.empty(len(y), dtype=np.int64)
+    rank[best_last] = np.arange(len(y))
+    for code in np.flatnonzero(spare < 0).tolist():
+        own = np.setdiff1d(np.flatnonzero(y == code), kept)
+        for enters in own[np.argsort(-rank[own])[: -spare[code]]]:
+            several = np.flatnonzero(spare[y[kept]] > 0)
+            leaves = several[rank[kept[several]].argmin()]
+            spare[y[kept[leaves]]] -= 1
+            kept[leaves] = enters
+        spare[code] = 0
+    return np.sort(kept)
+
+
+def _sweep(
+    program: Program, chosen: NDArray[np.float64], influence: NDArray[np.float64], candidates: int
+) -> tuple[NDArray[np.float64], int]:
+    """Try the weakest rows of the set against the strongest outside; changes ``chosen`` in place."""
+    reward, weight, kappa = program.alpha * program.gains, 1.0 - program.alpha, program.cap
+    inside, outside = _edge(program, chosen, influence, candidates)
+    own, other = program.attribution.block(inside), program.attribution.block(outside)
+    above = influence - kappa
+    work = np.empty_like(other)
+    swaps = 0
+    for k, row in enumerate(inside):
+        without = above - own[k]
+        np.maximum(np.add(other, without, out=work), 0.0, out=work)
+        scores = reward[outside] - weight * work.sum(axis=1)
+        present = reward[row] - weight * np.maximum(above, 0.0).sum()
+        best = int(scores.argmax())
+        if scores[best] > present + 1e-10 * max(abs(present), abs(scores[best])):
+            above = without + other[best]
+            chosen[row], chosen[outside[best]] = 0.0, 1.0
+            outside[best], other[best] = row, own[k]
+            swaps += 1
+    return above + kappa, swaps
+
+
+def _edge(
+    program: Program, chosen: NDArray[np.float64], influence: NDArray[np.float64], candidates: int
+) -> tuple[Rows, Rows]:
+    """The rows of the set that the slope ranks lowest, and the rows outside that it ranks highest."""
+    members, others = np.flatnonzero(chosen), np.flatnonzero(chosen == 0)
+    sample = program.attribution.block(members[:candidates])
+    spread = float(np.sqrt(np.mean(sample**2))) or 1.0
+    slope = (1.0 - program.alpha) * ndtr((influence - program.cap) / spread)
+    rank = program.alpha * program.gains - program.attribution.matvec(slope)
+    inside = members[np.argsort(rank[members], kind="stable")[:candidates]]
+    outside = others[np.argsort(-rank[others], kind="stable")[:candidates]]
+    return inside, outside
+
+
+def _indicator(program: Program, rows: NDArray[Any]) -> NDArray[np.float64]:
+    chosen = np.zeros(program.n_rows)
+    chosen[rows] = 1.0
+    return chosen

@@ -1,0 +1,1 @@
+"""What the models of a design answer, recorded, stored and counted."""

@@ -1,0 +1,1 @@
+"""CDVM, the estimator, and how it selects for a budget."""

@@ -1,0 +1,440 @@
+"""CDVM: the estimator that walks the whole way from a table to the rows to keep."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from inspect import signature
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from cdvm._runtime.memory import parse_bytes
+from cdvm._runtime.parameters import (
+    N_JOBS,
+    OUTCOME,
+    PLACE,
+    PROGRESS,
+    RANDOM_STATE,
+    Rule,
+    check,
+    number,
+    one_of,
+    refuse_unused,
+    whole,
+)
+from cdvm._runtime.progress import Progress
+from cdvm.attribution.base import Attribution, MatrixAttribution
+from cdvm.attribution.similarity import mix_attributions, similarity_attribution
+from cdvm.data.checks import column_names
+from cdvm.data.scaling import SCALE, Scale, scaled_for
+from cdvm.data.split import Split
+from cdvm.errors import InputError
+from cdvm.evaluation.refinement.search import check_options
+from cdvm.learners import Learner, make_learner
+from cdvm.optimize.program import Program
+from cdvm.optimize.solvers.dispatch import DENSE_ENTRIES, Method
+from cdvm.outcomes.recording import Outcome, Outcomes, record_outcomes
+from cdvm.pruner.by_budget import Chooser
+from cdvm.pruner.memory_plan import MemoryPlan, plan_memory
+from cdvm.sampling import Design, DesignKind, default_inclusion, seed_of
+from cdvm.selection import Selection, take_rows
+
+__all__ = ["CDVM", "GRID_ALPHAS", "GRID_KAPPAS"]
+
+GRID_ALPHAS = (0.0, 0.3, 0.6, 1.0)
+GRID_KAPPAS = (0.2, 0.5, 0.8, 1.2, 1.6)
+
+_SHARE = number(lambda share: 0 < share <= 1, "a share between 0 and 1")
+_RULES = {
+    "n_models": whole(2, example=5000),
+    "inclusion": number(lambda p: 0 < p <= 1, "a probability between 0 and 1") | one_of("auto"),
+    "budget": whole(1) | _SHARE,
+    "alpha": number(lambda alpha: 0 <= alpha <= 1, "a number between 0 and 1"),
+    "kappa": number(lambda kappa: kappa >= 0, "a finite number of at least 0") | one_of("auto"),
+    "tune": one_of(None, "grid"),
+    "design": one_of(*get_args(DesignKind)),
+    "outcome": OUTCOME,
+    "solver": one_of(*get_args(Method)),
+    "rounding": one_of("swap", "top"),
+    "validation": one_of("auto", "out-of-bag", "holdout"),
+    "refine": one_of(True, False)
+    | whole(1)
+    | Rule(lambda given: isinstance(given, dict), "a dict of options of cdvm.refine"),
+    "validation_size": number(lambda share: 0 < share < 1, "a share between 0 and 1, e.g. 0.2"),
+    "attribution": one_of("models", "similarity", "mixture"),
+    "scale": SCALE,
+    "store": PLACE,
+    "n_jobs": N_JOBS,
+    "random_state": RANDOM_STATE,
+    "progress": PROGRESS,
+}
+_TRAINING = ("n_models", "inclusion", "design", "outcome", "store")  # what only subset models need
+_CHOOSING = ("budget", "alpha", "kappa", "tune", "solver", "rounding", "refine")
+
+
+class CDVM(BaseEstimator):  # type: ignore[misc]
+    """Choose the rows of a training set to keep.
+
+    ``fit`` trains many small models on random subsets and estimates what every row does for every judge;
+    ``select`` then chooses the best rows for a budget, each budget anew. Judges are validation rows or,
+    where none are given, the rows themselves, each judged by the models that did not see it.
+
+    Parameters
+    ----------
+    learner : str, scikit-learn estimator or Learner, default="logistic"
+        The model the kept rows are for.
+    n_models : int, default=5000
+        Subset models to train.
+    inclusion : float or "auto", default="auto"
+        Probability of a row to be in a subset. ``"auto"`` is the paper's 0.03, or what it takes for subsets
+        of about 10 rows and 3 per class on a small training set.
+    budget : int or float, default=0.1
+        Rows that ``fit_resample``, ``sample_indices_`` and ``get_support`` keep: a count or a share.
+    alpha : float in [0, 1], default=0.5
+    kappa : float >= 0 or "auto", default="auto"
+        Parameters of the program, see :mod:`cdvm.optimize.program`.
+    tune : {None, "grid"}, default=None
+        ``"grid"`` solves for every alpha and kappa of the paper's grid and keeps, for each budget, the set
+        whose model is best on the judges (those outside the set, where they are the rows themselves);
+        ``alpha`` and ``kappa`` then stay as they are.
+    design : {"bernoulli", "fixed", "bootstrap"}, default="bernoulli"
+        How subsets are drawn.
+    outcome : {"correct", "margin", "squared_error"} or callable, optional
+        What is recorded per model and judge; right or wrong by default, the negative squared error for
+        regression.
+    solver : str, default="auto"
+        Method of :func:`cdvm.solve`.
+    rounding : {"swap", "top"}, default="swap"
+        From weights to rows: the rows of largest weight as in the paper (``"top"``), or these improved by
+        exchanging rows while that raises the program's objective, with some rows of each class where the
+        budget allows (see :func:`cdvm.optimize.rounding.class_floors`).
+    validation : {"auto", "out-of-bag", "holdout"}, default="auto"
+        What judges where ``fit`` gets no validation rows. ``"out-of-bag"``, the default: the rows themselves
+        (a random 5,000 of a larger table), so that every row can be kept. ``"holdout"``: a stratified part
+        of the rows, which is never kept.
+    refine : bool, int or dict, default=False
+        Improve the rows further by retraining, see :func:`cdvm.refine`: with its defaults, with so many
+        trainings for each budget, or with its keyword arguments, e.g. ``{"score": "balanced"}``.
+    validation_size : float, default=0.2
+        Share of the rows held out by ``validation="holdout"``.
+    attribution : {"models", "similarity", "mixture"}, default="models"
+        Where T comes from: subset models as in the paper, the similarity of rows and judges without any model
+        (see :mod:`cdvm.attribution.similarity`), or the best combination of both, for few models.
+    scale : {"auto", True, False}, default="auto"
+        Whether models get features standardised over the training rows. ``"auto"``: for a learner given by
+        name. An estimator or a Learner gets the features as they are; put a ``StandardScaler`` into its
+        pipeline, or pass True.
+    store : path, optional
+        Directory for outcomes; a run that was interrupted goes on from there.
+    memory_limit : int or str, optional
+        What the process may hold in all, data and libraries included: bytes, or a text such as ``"4GB"``.
+        Models are then trained in smaller groups and T is kept in a smaller form where needed; see
+        :mod:`cdvm.pruner.memory_plan`. Learners that start processes of their own are not counted.
+    n_jobs : int, default=-1
+        Parallel tasks; -1 uses all cores. Results do not depend on it.
+    random_state : int, RandomState or None
+    progress : bool, optional
+        Show progress bars; by default on a terminal.
+
+    Attributes
+    ----------
+    outcomes_ : Outcomes
+        Not there where ``attribution="similarity"``.
+    attribution_ : Attribution
+    classes_ : ndarray
+        Not there for regression.
+    split_ : Split
+        The rows as models saw them: checked, split and, where ``scale`` says so, standardised.
+    learner_ : Learner
+    n_features_in_ : int
+    feature_names_in_ : ndarray
+        Where ``X`` had column names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> X, y = load_wine(return_X_y=True)
+    >>> pruner = CDVM(learner="naive_bayes", n_models=200, inclusion=0.1, n_jobs=1, random_state=0)
+    >>> keep = pruner.fit(X, y).select(12)
+    >>> len(keep), X[keep.indices].shape
+    (12, (12, 13))
+    """
+
+    def __init__(
+        self,
+        learner: Any = "logistic",
+        *,
+        n_models: int = 5000,
+        inclusion: float | Literal["auto"] = "auto",
+        budget: float = 0.1,
+        alpha: float = 0.5,
+        kappa: float | Literal["auto"] = "auto",
+        tune: Literal["grid"] | None = None,
+        design: DesignKind = "bernoulli",
+        outcome: Outcome | None = None,
+        solver: Method = "auto",
+        rounding: Literal["swap", "top"] = "swap",
+        validation: Literal["auto", "out-of-bag", "holdout"] = "auto",
+        refine: bool | int | dict[str, Any] = False,
+        validation_size: float = 0.2,
+        attribution: Literal["models", "similarity", "mixture"] = "models",
+        scale: Scale = "auto",
+        store: str | Path | None = None,
+        memory_limit: int | str | None = None,
+        n_jobs: int | None = -1,
+        random_state: Any = None,
+        progress: bool | None = None,
+    ) -> None:
+        self.learner = learner
+        self.n_models = n_models
+        self.inclusion = inclusion
+        self.budget = budget
+        self.alpha = alpha
+        self.kappa = kappa
+        self.tune = tune
+        self.design = design
+        self.outcome = outcome
+        self.solver = solver
+        self.rounding = rounding
+        self.validation = validation
+        self.refine = refine
+        self.validation_size = validation_size
+        self.attribution = attribution
+        self.scale = scale
+        self.store = store
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.progress = progress
+
+    def fit(
+        self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, *, validation: str | None = None
+    ) -> CDVM:
+        """Estimate what every row of ``X`` does for every judge.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_rows, n_features)
+        y : sequence of n_rows labels (or targets)
+        X_val, y_val : the same for validation rows, optional
+            Without them the parameter ``validation`` decides.
+        validation : {"auto", "out-of-bag", "holdout"}, optional
+            Goes before the parameter of the same name.
+        """
+        self._check_params()
+        learner = make_learner(self.learner)
+        if y is None:
+            raise InputError("y is missing: this estimator requires y to be passed, but the target y is None")
+        wanted = self.validation if validation is None else validation
+        check(_RULES, {"validation": wanted})
+        default = None if X_val is not None else "out-of-bag"
+        seed = seed_of(self.random_state)
+        with Progress("checking rows", enabled=self.progress):
+            split = Split.from_arrays(
+                X,
+                y,
+                X_val,
+                y_val,
+                task=learner.task,
+                validation=default if wanted == "auto" else wanted,  # type: ignore[arg-type]  # checked
+                validation_size=self.validation_size,
+                random_state=np.random.RandomState(seed),
+            )
+        return self._fit_split(split, learner, seed, column_names(X))
+
+    def fit_split(self, split: Split) -> CDVM:
+        """As :meth:`fit`, on rows already split."""
+        self._check_params()
+        self._refuse_unused("a split, which has its judges", "validation", "validation_size")
+        return self._fit_split(split, make_learner(self.learner), seed_of(self.random_state), None)
+
+    def fit_outcomes(self, split: Split, outcomes: Outcomes) -> CDVM:
+        """As :meth:`fit_split`, from outcomes recorded earlier on the same rows; no model is trained."""
+        self._check_params()
+        self._refuse_unused("a split, which has its judges", "validation", "validation_size")
+        if self.attribution == "similarity":
+            raise InputError("attribution='similarity' has no use for outcomes: call fit_split")
+        seed, recorded = seed_of(self.random_state), outcomes.declaration["fingerprint"]
+        # recorded on the rows as they are, or as fit() would have shown them to the models
+        same = split if split.fingerprint() == recorded else scaled_for(self.learner, split, self.scale)
+        if same.fingerprint() != recorded:
+            raise InputError("outcomes are of other rows than split: record them anew")
+        plan = plan_memory(self.memory_limit, same, outcomes.design, outcomes.n_models, self.n_jobs)
+        return self._keep(same, make_learner(self.learner), outcomes, plan, seed, None)
+
+    def _fit_split(self, split: Split, learner: Learner, seed: int, columns: Any) -> CDVM:
+        check_options(self._refine_options(), split)
+        split = scaled_for(self.learner, split, self.scale)
+        inclusion = (
+            default_inclusion(split.n_rows, split.n_classes) if self.inclusion == "auto" else self.inclusion
+        )
+        design = Design(split.n_rows, inclusion, self.design, seed)
+        trained = 0 if self.attribution == "similarity" else int(self.n_models)
+        plan = plan_memory(self.memory_limit, split, design, trained, self.n_jobs)
+        if not trained:
+            return self._keep(split, learner, None, plan, seed, columns)
+        outcomes = record_outcomes(
+            split,
+            plan.bounded(learner),
+            design,
+            range(int(self.n_models)),
+            outcome=self.outcome,
+            store=self.store,
+            n_jobs=plan.n_jobs,
+            progress=self.progress,
+        )
+        return self._keep(split, learner, outcomes, plan, seed, columns)
+
+    def _keep(
+        self,
+        split: Split,
+        learner: Learner,
+        outcomes: Outcomes | None,
+        plan: MemoryPlan,
+        seed: int,
+        columns: list[Any] | None,
+    ) -> CDVM:
+        """Take on all that was fitted at once, and nothing of an earlier fit."""
+        fitted: dict[str, Any] = {
+            "attribution_": self._attribute(split, outcomes, plan),
+            "split_": split,
+            "learner_": learner,
+            "seed_": seed,
+            "n_features_in_": int(split.X.shape[1]),
+            "_plan": plan,
+        }
+        if outcomes is not None:
+            fitted["outcomes_"] = outcomes
+        if columns is not None and all(isinstance(c, str) for c in columns):
+            fitted["feature_names_in_"] = np.asarray(columns, dtype=object)
+        if split.classes is not None:
+            fitted["classes_"] = split.classes
+        old = {name for name in vars(self) if name.endswith("_") or name in ("_plan", "_base", "_kept")}
+        self.__dict__ = {name: value for name, value in vars(self).items() if name not in old} | fitted
+        return self
+
+    def _attribute(self, split: Split, outcomes: Outcomes | None, plan: MemoryPlan) -> Attribution:
+        models = None
+        if outcomes is not None:
+            with Progress("building T", enabled=self.progress):
+                models = Attribution.from_outcomes(outcomes, compact=plan.compact)
+            if self.attribution == "models":
+                return models
+        similar = similarity_attribution(split, n_jobs=plan.n_jobs, progress=self.progress)
+        return similar if models is None else mix_attributions(models, similar)
+
+    def select(self, budget: Any = None) -> Any:
+        """The rows to keep for a budget, or for each of several.
+
+        Parameters
+        ----------
+        budget : int, float or an iterable of them, optional
+            Rows to keep, as a count or as a share of the training rows. Each is solved anew: the best 5 %
+            are not a part of the best 10 %.
+
+        Returns
+        -------
+        Selection, or a list of them
+        """
+        check_is_fitted(self, "attribution_")
+        self._check_params()
+        budget = self.budget if budget is None else budget
+        if isinstance(budget, Iterable) and not isinstance(budget, str):
+            return self._select_all(list(budget))
+        return self._select_all([budget])[0]
+
+    def fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Fit, and return the kept rows and labels, in the manner of imbalanced-learn."""
+        self.fit(X, y)
+        indices = self.sample_indices_
+        return take_rows(X, indices), take_rows(y, indices)
+
+    @property
+    def sample_indices_(self) -> NDArray[np.int64]:
+        """Sorted positions of the rows kept at the pruner's own ``budget``."""
+        check_is_fitted(self, "attribution_")
+        if not self._knows_kept():
+            settings = copy.deepcopy(self._settings())
+            self._kept = settings, self.select().indices
+        indices: NDArray[np.int64] = self._kept[1]
+        return indices
+
+    def _settings(self) -> list[Any]:
+        return [getattr(self, name) for name in _CHOOSING]
+
+    def _knows_kept(self) -> bool:
+        """Whether rows were chosen with the present settings."""
+        return "_kept" in vars(self) and self._kept[0] == self._settings()
+
+    def __dir__(self) -> list[str]:
+        # What looks through an object (a notebook that shows it, completion) gets every name in this list;
+        # rows that were not chosen yet would be chosen for that.
+        return [name for name in object.__dir__(self) if name != "sample_indices_" or self._knows_kept()]
+
+    def get_support(self, indices: bool = False) -> NDArray[Any]:
+        """Mask (or positions) of the rows kept at the pruner's own ``budget``."""
+        rows = self.sample_indices_
+        if indices:
+            return rows
+        mask = np.zeros(self.split_.n_table, dtype=bool)
+        mask[rows] = True
+        return mask
+
+    def _check_params(self) -> None:
+        check(_RULES, self.get_params(deep=False))
+        parse_bytes(self.memory_limit)
+        check_options(self._refine_options())
+        if self.tune == "grid":
+            self._refuse_unused("tune='grid', which chooses it", "alpha", "kappa")
+        if self.attribution == "similarity":
+            self._refuse_unused("attribution='similarity', which trains no models", *_TRAINING)
+
+    def _refuse_unused(self, where: str, *names: str) -> None:
+        defaults = {name: p.default for name, p in signature(CDVM).parameters.items()}
+        refuse_unused({name: getattr(self, name) for name in names}, defaults, where)
+
+    def _program(self) -> Program:
+        """The program on T as an array where that fits, as an operator where it does not."""
+        base: Program | None = getattr(self, "_base", None)
+        if base is None:
+            n, m = self.attribution_.shape
+            small = n * m <= DENSE_ENTRIES and self._plan.dense
+            with Progress("building the program", enabled=self.progress):
+                attribution = MatrixAttribution(self.attribution_.dense()) if small else self.attribution_
+                base = self._base = Program(attribution, budget=1, kappa=0.0)
+                _ = base.gains  # computed once here, handed on by replace()
+        return base
+
+    def _select_all(self, budgets: list[Any]) -> list[Selection]:
+        grid = self.tune == "grid"
+        chooser = Chooser(
+            self._program(),
+            self.split_,
+            self.learner_,
+            alphas=GRID_ALPHAS if grid else (self.alpha,),
+            kappas=GRID_KAPPAS if grid else (self.kappa,),
+            solver=self.solver if self._plan.dense or self.solver != "auto" else "first_order",
+            rounding=self.rounding,
+            refining=None if self.refine is False else self._refine_options(),
+            seed=self.seed_,
+            n_jobs=self._plan.n_jobs,
+            progress=self.progress,
+        )
+        return chooser.choose(budgets)
+
+    def _refine_options(self) -> dict[str, Any]:
+        if isinstance(self.refine, dict):
+            return self.refine
+        return {} if isinstance(self.refine, bool) else {"trainings": self.refine}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        tags.non_deterministic = self.random_state is None
+        return tags

@@ -1,0 +1,138 @@
+import cdvm.similarity as module
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_diabetes, load_wine
+from sklearn.neighbors import NearestNeighbors
+
+from cdvm import (
+    CDVM,
+    Attribution,
+    Design,
+    ImplicitAttribution,
+    InputError,
+    MatrixAttribution,
+    Split,
+    mix_attributions,
+    similarity_attribution,
+)
+
+
+def oracle(split, k):
+    """One judge at a time, with scikit-learn's neighbours."""
+    X, y = split.judges
+    apart, near = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(split.X).kneighbors(X)
+    T = np.zeros((split.n_rows, len(y)))
+    for j in range(len(y)):
+        kernel = np.exp(-2 * apart[j] ** 2 / apart[j].max() ** 2)
+        T[near[j], j] = kernel / kernel.sum() * np.where(split.y[near[j]] == y[j], 1, -1)
+    return T
+
+
+@pytest.mark.parametrize("at_once", [1, 1 << 23])
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_the_nearest_rows_speak_for_their_labels(wine, at_once, kind, monkeypatch):
+    monkeypatch.setattr(module, "_DISTANCES", at_once)
+    split = wine
+    if kind == "sparse":
+        split = Split(
+            **{**wine.__dict__, "X": sparse.csr_array(wine.X), "X_val": sparse.csr_array(wine.X_val)}
+        )
+    found = similarity_attribution(split, neighbors=7, n_jobs=2)
+    assert found.matrix.nnz == 7 * len(wine.y_val)
+    np.testing.assert_allclose(found.dense(), oracle(wine, 7), atol=1e-5)
+    np.testing.assert_allclose(np.abs(found.dense()).sum(axis=0), 1.0, atol=1e-6)
+
+
+def test_targets_agree_by_degrees():
+    X, y = load_diabetes(return_X_y=True)
+    split = Split.from_arrays(X[:60], y[:60], task="regression", random_state=0)
+    T = similarity_attribution(split, neighbors=500).dense()  # more than there are: all rows count
+    assert (T != 0).mean() > 0.95
+    spread = split.y.std()
+    apart = np.abs(split.y[:, None] - split.y_val)
+    assert (T[apart < spread / 2 - 1e-6] >= 0).all()
+    assert (T[apart > spread / 2 + 1e-6] <= 0).all()
+
+
+@pytest.mark.parametrize("neighbors", [0, -3, 2.5, True])
+def test_bad_neighbors(wine, neighbors):
+    with pytest.raises(InputError, match="neighbors="):
+        similarity_attribution(wine, neighbors=neighbors)
+
+
+def noisy_models(truth, n_models, rng):
+    """Outcomes whose chance is a half plus the truth of the rows seen."""
+    n, m = truth.shape
+    members = Design(n, 0.2, seed=0).take(range(n_models)).members
+    seen = members.toarray() - 0.2
+    right = rng.random((n_models, m)) < 0.5 + seen @ truth
+    return ImplicitAttribution(members, right.astype(np.uint8))
+
+
+def test_the_mixture_is_nearer_to_the_truth_than_its_parts(rng):
+    truth = rng.normal(0, 0.02, (40, 30))
+    prior = 5 * (truth + rng.normal(0, 0.02, truth.shape))  # of another scale, and half wrong
+    models = noisy_models(truth, 8000, rng)  # about as much noise as in the prior
+    mixed = mix_attributions(models, MatrixAttribution(prior))
+
+    def error(T):
+        return ((T - truth) ** 2).mean()
+
+    best_prior = (prior * truth).sum() / (prior**2).sum() * prior
+    assert error(mixed.dense()) < 0.8 * min(error(models.dense()), error(best_prior))
+    # the best weights of all, which need the truth
+    parts = np.stack([models.dense().ravel(), prior.ravel()], axis=1)
+    ideal = np.linalg.lstsq(parts, truth.ravel(), rcond=None)[0]
+    np.testing.assert_allclose(mixed.weights, ideal, rtol=0.35)
+
+
+def test_many_models_outweigh_a_prior_that_is_wrong(rng):
+    truth = rng.normal(0, 0.02, (20, 30))
+    few, many = (
+        mix_attributions(noisy_models(truth, k, rng), MatrixAttribution(rng.normal(size=truth.shape)))
+        for k in (100, 20_000)
+    )
+    assert few.weights[0] < 0.5
+    assert many.weights[0] > 0.8
+    assert abs(many.weights[1]) < 0.005
+
+
+def test_a_mixture_answers_like_the_matrix_it_stands_for(rng, tmp_path):
+    models = noisy_models(rng.normal(0, 0.02, (20, 9)), 100, rng)
+    prior = MatrixAttribution(sparse.random_array((20, 9), density=0.3, rng=rng))
+    mixed = mix_attributions(models, prior)
+    T = mixed.weights[0] * models.dense() + mixed.weights[1] * prior.dense()
+    lam, w = rng.normal(size=9), rng.normal(size=20)
+    np.testing.assert_allclose(mixed.dense(), T, atol=1e-9)
+    np.testing.assert_allclose(mixed.matvec(lam), T @ lam, atol=1e-6)
+    np.testing.assert_allclose(mixed.rmatvec(w), w @ T, atol=1e-6)
+    np.testing.assert_allclose(mixed.row_sums(), T.sum(axis=1), atol=1e-6)
+    assert mixed.max() == pytest.approx(T.max(), abs=1e-6)
+    assert mixed.sparsify(0.1).matrix.nnz == 18
+    loaded = Attribution.load(mixed.save(tmp_path / "mixed"))
+    np.testing.assert_array_equal(loaded.dense(), mixed.dense())
+    with pytest.raises(InputError, match="one shape"):
+        mix_attributions(models, MatrixAttribution(np.ones((3, 3))))
+
+
+@pytest.mark.parametrize("attribution", ["similarity", "mixture"])
+def test_the_pruner_takes_either(digits, attribution):
+    def chosen(n_jobs):
+        models = {} if attribution == "similarity" else {"n_models": 60}
+        pruner = CDVM("ridge", **models, attribution=attribution, n_jobs=n_jobs, random_state=0)
+        return pruner.fit_split(digits).select(30)
+
+    one = chosen(1)
+    assert len(one) == 30
+    assert len(np.unique(digits.y[one.rows])) == 10  # every class is covered
+    assert (one.indices == chosen(2).indices).all()
+    with pytest.raises(InputError, match="attribution='magic'"):
+        CDVM(attribution="magic").fit_split(digits)
+
+
+def test_a_row_is_no_neighbour_of_itself():
+    split = Split.from_arrays(*load_wine(return_X_y=True), validation="out-of-bag").standardized()
+    T = similarity_attribution(split, neighbors=500).dense()
+    assert (np.diag(T) == 0).all()
+    assert np.count_nonzero(T) == 178 * 177

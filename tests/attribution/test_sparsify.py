@@ -1,0 +1,71 @@
+import cdvm.thinning as module
+import numpy as np
+import pytest
+
+from cdvm import Design, ImplicitAttribution, InputError, MatrixAttribution
+from cdvm.attribution.bits import Bits
+
+
+def attribution(rng, n=40, m=11, models=50, kind="float", inclusion=0.3):
+    members = Design(n, inclusion, seed=3).take(range(models)).members
+    outcomes = rng.integers(0, 2, (models, m)).astype(np.uint8)
+    if kind == "bits":
+        return ImplicitAttribution(members, Bits(np.packbits(outcomes, axis=1), m))
+    return ImplicitAttribution(members, outcomes if kind == "float" else rng.normal(size=(models, m)))
+
+
+def strongest(T, keep):
+    """The oracle: sort all entries by magnitude, then by place."""
+    flat = T.ravel()
+    order = np.lexsort((np.arange(flat.size), -np.abs(flat)))[: round(keep * flat.size)]
+    kept = np.zeros_like(flat)
+    kept[order] = flat[order]
+    return kept.reshape(T.shape)
+
+
+@pytest.mark.parametrize("keep", [0.01, 0.05, 0.3, 1.0])
+@pytest.mark.parametrize("tile", [7, 1 << 20])
+@pytest.mark.parametrize("kind", ["float", "bits", "score"])
+@pytest.mark.parametrize("strip", [1, 1 << 28])  # columns by eights, or all at once
+def test_the_largest_magnitudes_are_kept_the_first_of_equals(rng, keep, tile, kind, strip, monkeypatch):
+    monkeypatch.setattr(module, "_TILE", tile)
+    monkeypatch.setattr(module, "_SAMPLE", 60)
+    monkeypatch.setattr(module, "_STRIP_BYTES", strip)
+    implicit = attribution(rng, kind=kind)
+    T = implicit.dense().astype(np.float32)
+    for n_jobs in (1, 2):
+        thin = implicit.sparsify(keep, n_jobs=n_jobs)
+        assert (thin.dense() == strongest(T, keep)).all()
+        assert thin.matrix.nnz == np.count_nonzero(strongest(T, keep))
+    assert implicit.max() == T.max()
+    implicit.__dict__.pop("_largest")
+    assert implicit.max() == T.max()
+
+
+def test_a_sample_that_is_not_typical_costs_another_pass_only(monkeypatch):
+    monkeypatch.setattr(module, "_TILE", 50)
+    monkeypatch.setattr(module, "_SAMPLE", 1)
+    T = np.random.default_rng(0).normal(size=(400, 10))
+    T[np.linspace(0, 399, 16).astype(int)] *= 100  # the rows that are looked at are far larger than the rest
+    assert (MatrixAttribution(T).sparsify(0.2).dense() == strongest(T.astype(np.float32), 0.2)).all()
+
+
+@pytest.mark.parametrize("models", [255, 256, 300])
+def test_counts_beyond_one_byte(rng, models):
+    implicit = attribution(rng, n=9, m=9, models=models, inclusion=0.999)
+    implicit.outcomes[:] = 1  # sums as large as counts
+    implicit.outcomes[0] = 0
+    implicit._totals[:] = models - 1
+    assert np.allclose(implicit.reader(slice(0, 9))(slice(0, 9)), implicit.dense(), atol=1e-7)
+
+
+def test_memory_is_bounded(rng):
+    T = MatrixAttribution(rng.normal(size=(2000, 1000)))
+    room = 2 * module._TILE_BYTES * module._TILE + module._KEPT_BYTES * 100_000
+    assert T.sparsify(0.05, memory_limit=room).matrix.nnz == 100_000
+    with pytest.raises(InputError, match=r"keep at most 0\.05"):
+        T.sparsify(0.2, memory_limit=room)
+    with pytest.raises(InputError, match="allow more"):
+        T.sparsify(0.2, memory_limit="10kB")
+    with pytest.raises(InputError, match="keep=0"):
+        T.sparsify(0)

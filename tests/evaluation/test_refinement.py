@@ -1,0 +1,428 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
+
+from cdvm import (
+    CDVM,
+    InputError,
+    LogisticLearner,
+    PaperLearner,
+    Program,
+    RidgeLearner,
+    Selection,
+    SklearnLearner,
+    Split,
+    Subsets,
+    TorchLearner,
+    evaluate_sets,
+    refine,
+    select_with,
+)
+from cdvm.evaluation.refinement.scorer import Panel
+from cdvm.evaluation.refinement.search import _Search, default_trainings
+from cdvm.optimize.rounding import class_floors
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    """400 rows, every third with the wrong label, clean test rows."""
+    X, y = make_classification(1600, 10, n_informative=4, class_sep=1.5, flip_y=0.0, random_state=1)
+    wrong = np.arange(400) % 3 == 0
+    split = Split.from_arrays(
+        X[:400], np.where(wrong, 1 - y[:400], y[:400]), X[400:600], y[400:600], X[600:], y[600:]
+    )
+    return split, np.flatnonzero(wrong)
+
+
+def accuracy(split, learner, rows):
+    return float(evaluate_sets(split, learner, [rows], (split.X_test, split.y_test), n_jobs=1)[0, 0, 0])
+
+
+def test_mislabelled_rows_are_exchanged_for_good_ones(noisy):
+    split, wrong = noisy
+    start = np.concatenate([wrong[:15], np.setdiff1d(np.arange(400), wrong)[:15]])
+    found = refine(start, split, LogisticLearner(), trainings=1200, n_jobs=1)
+    assert len(found) == 30
+    assert np.isin(found.indices, wrong).sum() < 12
+    before, after = (accuracy(split, LogisticLearner(), rows) for rows in (start, found.rows))
+    assert after > before + 0.05
+    assert found.trainings <= 1200
+    assert found.method == "rows+refine"
+    assert (np.flatnonzero(found.weights) == found.indices).all()
+
+
+def test_the_answer_follows_the_seed_and_not_the_number_of_jobs(noisy):
+    split, _ = noisy
+    options = {"trainings": 300, "seed": 4}
+    one, two = (refine(np.arange(40), split, LogisticLearner(), n_jobs=n, **options) for n in (1, 2))
+    assert (one.indices == two.indices).all()
+    assert (one.optimism, one.score, one.trainings) == (two.optimism, two.score, two.trainings)
+    other = refine(np.arange(40), split, LogisticLearner(), trainings=300, seed=5)
+    assert not np.array_equal(one.indices, other.indices)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [SklearnLearner(DecisionTreeClassifier(splitter="random", max_depth=3)), PaperLearner(batch_size=15)],
+)
+def test_learners_with_randomness_give_one_answer_too(noisy, learner):
+    split, _ = noisy
+    found = [refine(np.arange(20), split, learner, trainings=110, n_jobs=n) for n in (1, 2)]
+    assert (found[0].indices == found[1].indices).all()
+    assert found[0].trainings == found[1].trainings <= 110
+
+
+def test_the_callback_sees_ever_better_sets_and_the_answer_last(noisy):
+    split, _ = noisy
+    seen = []
+    found = refine(
+        np.arange(40), split, "ridge", trainings=500, n_jobs=1, callback=lambda *told: seen.append(told)
+    )
+    counts = [count for count, _ in seen]
+    assert counts == sorted(counts)
+    assert counts[0] == 0
+    assert counts[-1] <= 500
+    assert all(len(np.unique(rows)) == 40 and (np.diff(rows) > 0).all() for _, rows in seen)
+    assert (seen[-1][1] == found.rows).all()
+    with Panel(split, RidgeLearner(), n_jobs=1) as panel:
+        gains = [
+            panel.compare(panel.judge(b[None]), panel.judge(a[None]))[0] for (_, a), (_, b) in pairwise(seen)
+        ]
+    assert min(gains) >= 0
+    assert max(gains) > 0
+
+
+def test_an_interrupt_gives_the_best_set_so_far(noisy):
+    split, _ = noisy
+    seen = []
+
+    def stop(count, rows):
+        seen.append(rows)
+        if count > 200:
+            raise KeyboardInterrupt
+
+    with pytest.warns(RuntimeWarning, match="interrupted after"):
+        found = refine(np.arange(40), split, "ridge", trainings=2000, n_jobs=1, callback=stop)
+    assert (found.rows == seen[-1]).all()
+    assert not np.array_equal(found.rows, np.arange(40))
+    assert 200 < found.trainings < 400
+
+
+def test_no_time_leaves_the_start(noisy):
+    split, _ = noisy
+    found = refine(np.arange(40), split, "ridge", seconds=1e-9, n_jobs=1)
+    assert (found.indices == np.arange(40)).all()
+    assert found.optimism == 0
+    assert found.trainings == 2
+
+
+def test_all_rows_leave_nothing_to_exchange(wine):
+    found = refine(wine.rows, wine, "ridge", n_jobs=1)
+    assert (found.rows == np.arange(wine.n_rows)).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_held_back_judges_can_send_the_search_back_to_its_start(rng, seed):
+    """Labels are a coin's: what is gained on some judges is not there on others."""
+    X, y = rng.normal(size=(160, 5)), rng.integers(2, size=160)
+    split = Split.from_arrays(X[:100], y[:100], X[100:], y[100:])
+    last = []
+    start = np.arange(20)
+    found = refine(
+        start, split, "ridge", trainings=600, seed=seed, n_jobs=1, callback=lambda _, rows: last.append(rows)
+    )
+    with Panel(split, RidgeLearner(), seed=seed, n_jobs=1) as panel:
+        judged = panel.judge(np.stack([start, last[-1]]))
+    gain, error = panel.confirm(judged[1], judged[0])
+    worse = gain < -2 * error or panel.plain_gain(judged[1], judged[0]) < 0
+    assert (found.rows == (start if worse else last[-1])).all()
+    searched = panel.compare(judged[1], judged[0])[0]
+    assert searched > 0.02
+    assert found.optimism == pytest.approx(searched - gain, abs=1e-5)
+
+
+def test_balanced_score_looks_after_the_rare_class(rng):
+    y = (rng.random(2400) < 0.08).astype(int)
+    X = rng.normal(size=(2400, 3)) + y[:, None] * 1.2
+    split = Split.from_arrays(X[:400], y[:400], X[400:800], y[400:800], X[800:], y[800:])
+    start = np.sort(rng.permutation(400)[:40])
+    kept = {
+        score: refine(start, split, LogisticLearner(), score=score, trainings=600, n_jobs=1).rows
+        for score in ("accuracy", "balanced")
+    }
+    found = {
+        score: balanced_accuracy_score(
+            split.y_test, LogisticLearner().predict(split, _subset(split, rows), split.X_test)[0]
+        )
+        for score, rows in kept.items()
+    }
+    assert found["balanced"] > found["accuracy"] + 0.05
+
+
+def _subset(split, rows):
+    return Subsets.of([rows], split.n_rows)
+
+
+def test_regression_loses_error(rng):
+    X = rng.normal(size=(900, 8))
+    y = X @ rng.normal(size=8) + rng.normal(size=900)
+    y[:300:3] += rng.normal(scale=8, size=100)
+    split = Split.from_arrays(X[:300], y[:300], X[300:500], y[300:500], X[500:], y[500:], task="regression")
+    learner = RidgeLearner(task="regression")
+    found = refine(np.arange(30), split, learner, trainings=800, n_jobs=1)
+    assert accuracy(split, learner, found.rows) > accuracy(split, learner, np.arange(30)) + 0.02
+
+
+def test_many_classes_and_a_baselines_rows(digits):
+    start = select_with(digits, RidgeLearner(), "stratified", [40])[0]
+    found = refine(start, digits, RidgeLearner(), trainings=400, n_jobs=1)
+    assert found.method == "stratified+refine"
+    before, after = (
+        evaluate_sets(digits, RidgeLearner(), [s.rows], digits.judges, n_jobs=1).item()
+        for s in (start, found)
+    )
+    assert after > before
+
+
+def test_cdvm_refines_its_own_rows(noisy):
+    split, _ = noisy
+    pruner = CDVM("ridge", n_models=300, inclusion=0.1, n_jobs=1, random_state=0).fit_split(split)
+    plain = pruner.select(20)
+    pruner.set_params(refine=300)
+    better = pruner.select(20)
+    assert clone(pruner).get_params()["refine"] == 300
+    by_hand = refine(plain, pruner.split_, RidgeLearner(), trainings=300, seed=pruner.seed_, n_jobs=1)
+    assert (better.indices == by_hand.indices).all()
+    assert not np.array_equal(better.indices, plain.indices)
+    program = Program(pruner.attribution_, 20, plain.alpha, plain.kappa)
+    weights = np.zeros(400)
+    weights[better.rows] = 1
+    assert better.objective == pytest.approx(program.objective(weights), rel=1e-5)
+    assert better.gap > plain.gap
+    assert plain.trainings is None
+    assert better.trainings <= 300
+
+
+def test_rows_judge_each_other_where_there_are_no_validation_rows(noisy):
+    split, wrong = noisy
+    alone = Split.from_arrays(split.X, split.y, validation="out-of-bag")
+    start = np.concatenate([wrong[:15], np.setdiff1d(np.arange(400), wrong)[:15]])
+    found = refine(start, alone, LogisticLearner(), trainings=1200, n_jobs=1)
+    with Panel(alone, LogisticLearner(), n_jobs=1) as panel:
+        judged = panel.judge(found.rows[None])
+    assert (panel.rows == np.arange(400)).all()
+    assert (judged.outside[0] == ~np.isin(np.arange(400), found.rows)).all()
+    before, after = (accuracy(split, LogisticLearner(), rows) for rows in (start, found.rows))
+    assert after > before + 0.05
+
+
+def test_a_refined_selection_can_be_saved(noisy, tmp_path):
+    split, _ = noisy
+    found = refine(np.arange(20), split, "ridge", trainings=100, n_jobs=1)
+    again = Selection.load(found.save(tmp_path / "found.npz"))
+    assert (again.optimism, again.trainings, again.score) == (found.optimism, found.trainings, found.score)
+    assert (again.indices == found.indices).all()
+
+
+def test_trainings_grow_fewer_with_larger_sets(wine, digits):
+    assert default_trainings(Panel(wine, LogisticLearner()), 10) == 3000
+    panel = Panel(digits, LogisticLearner())
+    few, many = default_trainings(panel, 300), default_trainings(panel, 50)
+    assert 500 <= few < many < 3000
+
+
+def test_learners_with_randomness_get_more_trainings_where_they_train_in_batches(wine):
+    learners = PaperLearner(), SklearnLearner(DecisionTreeClassifier(splitter="random"))
+    assert [default_trainings(Panel(wine, learner), 10) for learner in learners] == [9000, 3000]
+
+
+@pytest.mark.parametrize(
+    ("start", "options", "message"),
+    [
+        ([1, 1], {}, "names 1 rows twice"),
+        ([], {}, "sequence of row positions"),
+        ([0.5], {}, "sequence of row positions"),
+        ([10_000], {}, "names row 10000"),
+        ([1, 2], {"trainings": 3}, "trainings=3"),
+        ([1, 2], {"trainings": True}, "trainings=True"),
+        ([1, 2], {"seconds": 0}, "seconds=0"),
+        ([1, 2], {"judges": "test"}, "judges='test'"),
+        ([1, 2], {"score": "auc"}, "score='auc'"),
+        ([1, 2], {"score": "squared_error"}, "does not fit a classification task"),
+        ([1, 2], {"seconds": "10"}, "seconds='10'"),
+        ([1, 2], {"seed": -1}, "seed=-1"),
+        ([1, 2], {"callback": 3}, "callback=3"),
+    ],
+)
+def test_wrong_arguments_are_named(noisy, start, options, message):
+    with pytest.raises(InputError, match=message):
+        refine(start, noisy[0], "ridge", **options)
+
+
+def test_validation_rows_that_there_are_not_cannot_judge(noisy):
+    alone = noisy[0].out_of_bag()
+    with pytest.raises(InputError, match="judges='validation' needs validation rows"):
+        refine([1, 2], alone, "ridge", judges="validation")
+    pruner = CDVM("ridge", refine={"judges": "validation"}, progress=False)
+    with pytest.raises(InputError, match="judges='validation' needs validation rows"):
+        pruner.fit(alone.X, alone.y)
+    assert not hasattr(pruner, "outcomes_")
+
+
+def test_a_selection_of_other_rows_is_refused(noisy, wine):
+    with pytest.raises(InputError, match="made of other rows"):
+        refine(Selection.of_rows(wine, np.arange(5), method="x", seconds=0), noisy[0], "ridge")
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [("yes", "refine='yes'"), (7, "trainings=7"), ({"trials": 5}, "refine has no option 'trials'")],
+)
+def test_the_pruner_checks_how_to_refine(wine, value, message):
+    with pytest.raises(InputError, match=message):
+        CDVM("ridge", refine=value).fit_split(wine)
+
+
+def test_processes_are_used_for_estimators_of_scikit_learn(wine):
+    found = [
+        refine(wine.rows[:12], wine, SklearnLearner(GaussianNB()), trainings=60, n_jobs=n) for n in (1, 2)
+    ]
+    assert (found[0].indices == found[1].indices).all()
+
+
+@pytest.fixture(scope="module")
+def rare():
+    """1,000 rows, 20 of them of the class that matters."""
+    X, y = make_classification(3000, 6, n_informative=4, weights=[0.98], flip_y=0, random_state=3)
+    return Split.from_arrays(X[:1000], y[:1000], None, None, X[1000:], y[1000:], validation="out-of-bag")
+
+
+def searching(split, start, learner=None, trainings=400):
+    return _Search(
+        Panel(split, learner or RidgeLearner(), n_jobs=1), np.asarray(start), trainings, None, None
+    )
+
+
+def test_proposals_keep_the_floor_of_every_class(rare):
+    ones = np.flatnonzero(rare.y == 1)
+    start = np.sort(np.r_[ones[:6], np.flatnonzero(rare.y == 0)[:94]])
+    search = searching(rare, start)
+    search._covariance[ones] = -1e3  # all evidence is against them
+    sets = search._propose(20)
+    floor = int(class_floors(rare.y, 100)[1])
+    assert 2 <= floor < 6
+    assert all(len(np.unique(rows)) == 100 for rows in sets)
+    assert (rare.y[sets].sum(axis=1) >= floor).all()
+    within = [np.setdiff1d(rows[rare.y[rows] == 1], start) for rows in sets]
+    assert max(map(len, within)) > 0  # they may be exchanged for others of their class
+
+
+def test_a_class_below_its_floor_loses_no_row_and_may_gain_some(rare):
+    ones = np.flatnonzero(rare.y == 1)
+    search = searching(rare, np.r_[ones[:1], np.flatnonzero(rare.y == 0)[:99]])
+    counts = rare.y[search._propose(30)].sum(axis=1)
+    assert counts.min() == 1
+    assert counts.max() > 1
+
+
+def test_refining_keeps_a_rare_class(rare):
+    pruner = CDVM("logistic", n_models=200, solver="first_order", n_jobs=1, random_state=0)
+    plain = pruner.fit_split(rare).select(30)
+    assert rare.y[plain.rows].sum() >= 2
+    seen = []
+    found = refine(plain, rare, "logistic", trainings=400, n_jobs=1, callback=lambda _, r: seen.append(r))
+    assert all(rare.y[rows].sum() >= 2 for rows in seen)
+    assert rare.y[found.rows].sum() >= 2
+    assert not np.array_equal(found.rows, plain.rows)
+    random = [np.random.default_rng(k).permutation(1000)[:30] for k in range(20)]
+    answers = LogisticLearner().predict(
+        rare, Subsets.of([plain.rows, found.rows, *random], 1000), rare.X_test
+    )
+    start, refined, *drawn = (balanced_accuracy_score(rare.y_test, a) for a in answers)
+    assert min(start, refined) > np.mean(drawn)
+
+
+def test_fewer_right_answers_undo_a_search_that_the_smooth_score_likes(noisy, rng):
+    split, _ = noisy
+    with Panel(split, LogisticLearner(), n_jobs=1) as panel:
+        sets = np.stack([np.sort(rng.permutation(400)[:30]) for _ in range(60)])
+        judged = panel.judge(sets)
+        undone = 0
+        for a in range(0, 60, 2):
+            plain = panel.plain_gain(judged[a + 1], judged[a])
+            gain, error = panel.confirm(judged[a + 1], judged[a])
+            if gain < -2 * error:
+                continue
+            search = _Search(panel, sets[a], 100, None, None)
+            search.best = sets[a + 1]
+            assert (search.answer()[0] == sets[a if plain < 0 else a + 1]).all()
+            undone += plain < 0
+        both = (judged.outside[0] & judged.outside[1]).astype(bool)
+    assert 0 < undone < 30
+    right = judged.right[1][both].mean() - judged.right[0][both].mean()
+    assert panel.plain_gain(judged[1], judged[0]) == pytest.approx(right, abs=1e-6)
+
+
+def test_what_rounds_found_guides_the_next(rare):
+    """Rows leave and enter by the covariance of their presence with the gains, older rounds counting less."""
+    search = searching(rare, np.arange(100))
+    draws = np.random.default_rng(1)
+    rounds = [
+        (np.stack([np.sort(draws.permutation(1000)[:100]) for _ in range(16)]), draws.normal(size=16))
+        for _ in range(2)
+    ]
+    for sets, gains in rounds:
+        search._learn(sets, gains)
+    there = [np.array([np.isin(np.arange(1000), rows) for rows in sets], dtype=float) for sets, _ in rounds]
+    covariance = [(g - g.mean()) @ x for x, (_, g) in zip(there, rounds, strict=True)]
+    variance = [((x - x.mean(axis=0)) ** 2).sum(axis=0) for x in there]
+    np.testing.assert_allclose(search._covariance, 0.9 * covariance[0] + covariance[1], atol=1e-9)
+    np.testing.assert_allclose(search._variance, 0.9 * variance[0] + variance[1], atol=1e-9)
+
+
+def test_bad_rows_leave_and_good_rows_enter(rare):
+    search = searching(rare, np.flatnonzero(rare.y == 0)[:100])
+    bad, good = search.best[7], np.setdiff1d(np.flatnonzero(rare.y == 0), search.best)[33]
+    before = search._propose(5)
+    search._covariance[[bad, good]] = -50.0, 50.0
+    search._variance[[bad, good]] = 4.0
+    after = search._propose(5)
+    left, entered = ((~(sets == bad).any(axis=1)).mean() for sets in (before, after))
+    assert left < 0.2 < 0.9 < entered
+    joined = [(sets == good).any(axis=1).mean() for sets in (before, after)]
+    assert joined[0] < 0.2 < 0.9 < joined[1]
+    # as much covariance over more trials is less of an effect
+    search._covariance[:] = 0.0
+    search._covariance[[bad, search.best[8]]] = -3.0
+    search._variance[:] = 0.0
+    search._variance[bad] = 1e4
+    greedy = search._propose(1)[0]
+    assert search.best[8] not in greedy
+    assert bad in greedy
+
+
+@pytest.mark.parametrize("trainings", range(50, 70))
+def test_never_more_trainings_than_allowed(noisy, trainings):
+    for learner in (RidgeLearner(), PaperLearner(batch_size=15, epochs=2)):
+        found = refine(np.arange(20), noisy[0], learner, trainings=trainings, n_jobs=1)
+        assert trainings - 2 * 64 < found.trainings <= trainings
+
+
+def test_a_module_of_pytorch_is_refined_as_a_learner_with_randomness(noisy):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install cdvm[torch]")
+    torch.set_num_threads(1)
+    learner = TorchLearner(lambda: torch.nn.Linear(10, 2), epochs=2)
+    split, start = noisy[0], np.arange(20)
+    with Panel(split, learner, n_jobs=1) as panel:
+        alike = panel.judge(np.stack([start, start]), 1)
+        other = panel.judge(start[None], 2)
+    assert panel.compare(alike, alike[0]) == pytest.approx(0, abs=1e-6)
+    assert abs(panel.compare(other, alike[0])[0]) > 1e-3  # what luck alone is worth
+    found = refine(start, split, learner, trainings=80, n_jobs=1)
+    assert found.trainings <= 80

@@ -1,0 +1,73 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from solver_cases import KINDS, assert_certified, assert_feasible, digits_attribution, distance, programs
+
+from cdvm.attribution.base import ImplicitAttribution, MatrixAttribution
+from cdvm.errors import InputError
+from cdvm.optimize.program import Program
+from cdvm.optimize.solvers.column_generation import solve_column_generation
+from cdvm.optimize.solvers.interior_point import solve_interior_point
+
+
+@given(programs(max_rows=80, max_judges=12), st.integers(1, 10))
+@settings(max_examples=60, deadline=None)
+def test_ends_with_the_objective_of_the_full_solve(program, extra):
+    solution = solve_column_generation(program, working=program.size + extra)
+    assert_certified(program, solution, 1e-6)
+    assert distance(program, solution.objective, solve_interior_point(program).objective) <= 1e-6
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("inner", ["interior_point", "highs"])
+def test_many_rows_need_a_small_working_set(kind, inner):
+    program = Program(KINDS[kind](np.random.default_rng(7), 2000, 10), 25, alpha=0.3)
+    program = program.replace(kappa=0.5 * program.cap)
+    solution = solve_column_generation(program, working=60, inner=inner)
+    assert_certified(program, solution, 1e-6)
+    assert distance(program, solution.objective, solve_interior_point(program).objective) <= 2e-6
+
+
+def test_implicit_attribution_is_met_in_blocks_of_the_working_set(monkeypatch):
+    attribution, largest = digits_attribution(), []
+    program = Program(attribution, budget=8)
+    block = ImplicitAttribution.block
+
+    def watched(self, rows=None, columns=None):
+        part = block(self, rows, columns)
+        largest.append(len(part))
+        return part
+
+    monkeypatch.setattr(ImplicitAttribution, "block", watched)
+    solution = solve_column_generation(program, working=20, tolerance=1e-5)
+    assert max(largest) <= 20
+    assert_feasible(program, solution)
+    dense = Program(MatrixAttribution(block(attribution)), 8, kappa=program.cap)
+    assert solution.objective == pytest.approx(solve_interior_point(dense).objective, rel=2e-5)
+
+
+def test_warm_start_saves_rounds():
+    program = Program(KINDS["random"](np.random.default_rng(0), 3000, 15), 30)
+    cold = solve_column_generation(program, working=60)
+    warm = solve_column_generation(program, working=60, warm=cold)
+    assert warm.iterations <= cold.iterations
+    assert_certified(program, warm, 1e-6)
+
+
+def test_round_limit_is_told_and_still_feasible():
+    program = Program(KINDS["random"](np.random.default_rng(0), 3000, 15), 30)
+    program = program.replace(alpha=0.1)
+    solution = solve_column_generation(program, working=30, max_iterations=1)
+    assert solution.status == "limit"
+    assert solution.bound >= solve_interior_point(program).objective
+    assert_feasible(program, solution)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"working": 2}, "working=2"), ({"inner": "magic"}, "inner='magic'"), ({"tolerance": 0}, "tolerance=0")],
+)
+def test_bad_options_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        solve_column_generation(Program(np.eye(9), 3), **options)

@@ -1,0 +1,173 @@
+"""First order: its gap is a proof, its weights are feasible, its limits are honest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from cdvm.attribution.base import Attribution, ImplicitAttribution, MatrixAttribution
+from cdvm.errors import InputError
+from cdvm.optimize.program import Program
+from cdvm.optimize.solvers.first_order import solve_first_order
+from cdvm.optimize.solvers.highs import solve_lp
+from cdvm.optimize.solvers.projection import project
+
+
+def make(kind: str, n: int, m: int, seed: int) -> Attribution:
+    rng = np.random.default_rng(seed)
+    if kind == "implicit":
+        members = sparse.csr_array(rng.random((40, n)) < 0.3)
+        return ImplicitAttribution(members, (rng.random((40, m)) < 0.6).astype(np.uint8))
+    matrix = rng.normal(0.01, 0.05, (n, m))
+    if kind == "dense":
+        return MatrixAttribution(matrix)
+    matrix[rng.random((n, m)) < 0.7] = 0.0
+    dtype = np.float32 if kind == "sparse32" else np.float64
+    return MatrixAttribution(sparse.csr_array(matrix.astype(dtype)))
+
+
+def assert_feasible(weights: np.ndarray, size: int) -> None:
+    assert weights.min() >= 0
+    assert weights.max() <= 1
+    assert abs(weights.sum() - size) <= 1e-9
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    kind=st.sampled_from(["dense", "sparse", "sparse32", "implicit"]),
+    n=st.integers(1, 40),
+    m=st.integers(1, 25),
+    share=st.floats(0, 1),
+    alpha=st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0]),
+    factor=st.sampled_from([0.0, 0.3, 1.0, 2.0]),
+    iterations=st.sampled_from([1, 7, 40, 3000]),
+    seed=st.integers(0, 10_000),
+)
+def test_gap_bounds_the_distance_to_highs_optimum(kind, n, m, share, alpha, factor, iterations, seed):
+    attribution = make(kind, n, m, seed)
+    program = Program(attribution, budget=max(1, round(share * n)), alpha=alpha)
+    program = program.replace(kappa=factor * program.cap)
+    solution = solve_first_order(program, max_iterations=iterations)
+    optimum = solve_lp(program).objective
+    slack = 1e-6 * max(1.0, abs(optimum))
+    assert_feasible(solution.weights, program.size)
+    assert solution.objective <= optimum + slack
+    assert solution.bound >= optimum - slack
+    assert solution.gap == pytest.approx(program.gap(solution.objective, solution.bound), abs=1e-12)
+    assert (solution.status == "optimal") == (solution.gap <= 1e-2)
+    assert solution.iterations <= iterations
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "sparse32", "implicit"])
+def test_reaches_a_tight_gap(kind):
+    program = Program(make(kind, 80, 30, 3), budget=12)
+    program = program.replace(kappa=0.5 * program.cap)
+    solution = solve_first_order(program, tolerance=1e-4, max_iterations=20_000)
+    assert solution.status == "optimal"
+    assert solution.gap <= 1e-4
+    assert solution.objective == pytest.approx(solve_lp(program).objective, rel=1.1e-4)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "options"),
+    [
+        (np.zeros((6, 4)), {"budget": 2}),
+        (np.full((6, 4), 0.3), {"budget": 2, "kappa": 0.1}),
+        (np.full((6, 4), -0.3), {"budget": 2, "kappa": 0.1}),
+        (np.array([[0.3, 0.1]]), {"budget": 1, "kappa": 0.0}),
+        (np.arange(12.0).reshape(6, 2), {"budget": 6, "kappa": 3.0}),
+        (np.arange(12.0).reshape(6, 2), {"budget": 2, "kappa": 0.0, "alpha": 0.0}),
+        (np.arange(12.0).reshape(6, 2), {"budget": 2, "kappa": 1.0, "alpha": 1.0}),
+        (np.arange(6.0).reshape(6, 1), {"budget": 1, "kappa": 2.5}),
+    ],
+)
+def test_extreme_programs_are_solved(matrix, options):
+    program = Program(matrix, **options)
+    solution = solve_first_order(program, tolerance=1e-6)
+    assert solution.status == "optimal"
+    assert solution.objective == pytest.approx(solve_lp(program).objective, abs=1e-5)
+
+
+@pytest.mark.parametrize("changes", [{"budget": 40}, {"alpha": 0.2}, {"kappa": 0.3}])
+def test_warm_start_answers_the_same(changes):
+    first = Program(make("dense", 150, 60, 5), budget=20, kappa=0.2)
+    second = first.replace(**changes)
+    warm = solve_first_order(second, warm=solve_first_order(first, tolerance=1e-3), tolerance=1e-3)
+    cold = solve_first_order(second, tolerance=1e-3)
+    assert warm.status == cold.status == "optimal"
+    assert warm.objective == pytest.approx(cold.objective, rel=2e-3)
+
+
+def test_warm_start_from_the_answer_ends_at_once():
+    program = Program(make("dense", 150, 60, 5), budget=20, kappa=0.2)
+    solution = solve_first_order(program, tolerance=1e-3)
+    assert solution.iterations > 0
+    assert solve_first_order(program, warm=solution, tolerance=1e-3).iterations == 0
+
+
+def test_limits_are_respected_and_honest():
+    program = Program(make("dense", 200, 100, 1), budget=30, kappa=0.4)
+    optimum = solve_lp(program).objective
+    few = solve_first_order(program, tolerance=1e-9, max_iterations=15)
+    brief = solve_first_order(program, tolerance=1e-9, time_limit=1e-6)
+    assert few.iterations == 15
+    assert brief.iterations <= 1
+    for solution in (few, brief):
+        assert solution.status == "limit"
+        assert solution.gap > 1e-9
+        assert solution.objective <= optimum + 1e-8 <= solution.bound + 2e-8
+        assert_feasible(solution.weights, 30)
+
+
+def test_progress_shows_the_gap_and_changes_nothing(capsys):
+    program = Program(make("dense", 50, 20, 2), budget=8, kappa=0.1)
+    shown = solve_first_order(program, progress=True)
+    assert shown.objective == solve_first_order(program).objective
+
+
+@pytest.mark.parametrize(
+    "options", [{"tolerance": 0}, {"tolerance": np.nan}, {"max_iterations": 0}, {"time_limit": 0}]
+)
+def test_useless_options_are_refused(options):
+    with pytest.raises(InputError, match=next(iter(options))):
+        solve_first_order(Program(np.ones((3, 2)), budget=1), **options)
+
+
+def test_warm_start_of_another_attribution_is_refused():
+    other = solve_first_order(Program(np.ones((3, 2)), budget=1))
+    with pytest.raises(InputError, match="warm has 3 rows"):
+        solve_first_order(Program(np.ones((4, 2)), budget=1), warm=other)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    values=st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=30),
+    scale=st.sampled_from([1e-6, 1.0, 1e4]),
+    share=st.floats(0, 1),
+    start=st.none() | st.floats(-1e3, 1e3),
+)
+@example(values=[420.0, 420.0, 420.0], scale=1e4, share=0.0, start=None)
+def test_projection_is_the_nearest_feasible_point(values, scale, share, start):
+    z = np.array(values) * scale
+    size = max(1, round(share * len(z)))
+    weights, _ = project(z, size, start)
+    assert weights.sum() == pytest.approx(size, abs=1e-9)
+    assert weights.min() >= 0
+    assert weights.max() <= 1
+    # the nearest point of a convex set: no corner of W lies on the far side, (z − w)ᵀ(corner − w) ≤ 0
+    outward = z - weights
+    best_corner = np.sort(outward)[-size:].sum()
+    assert best_corner - outward @ weights <= 1e-8 * max(1.0, np.abs(z).max()) * len(z)
+
+
+def test_projection_matches_bisection():
+    rng = np.random.default_rng(0)
+    z = rng.normal(0, 3, 500)
+    low, high = z.min() - 1, z.max()
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if np.clip(z - middle, 0, 1).sum() > 60 else (low, middle)
+    np.testing.assert_allclose(project(z, 60)[0], np.clip(z - low, 0, 1), atol=1e-12)

@@ -1,0 +1,77 @@
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from solver_cases import KINDS, assert_feasible, brute_force, distance, programs
+
+from cdvm.errors import InputError
+from cdvm.optimize.program import Program
+from cdvm.optimize.solvers.highs import solve_lp, solve_milp
+
+
+def through_cvxpy(program):
+    w = cp.Variable(program.n_rows)
+    influence = program.attribution.dense().T @ w
+    excess = cp.sum(cp.pos(influence - program.cap))
+    objective = cp.Maximize(program.alpha * cp.sum(influence) - (1 - program.alpha) * excess)
+    return cp.Problem(objective, [w >= 0, w <= 1, cp.sum(w) == program.size]).solve(solver=cp.CLARABEL)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("alpha", [0.1, 0.5])
+def test_linear_program_matches_cvxpy(kind, alpha):
+    program = Program(KINDS[kind](np.random.default_rng(5), 50, 20), 8, alpha)
+    for kappa in (0.0, 0.5 * program.cap, program.cap):
+        other = program.replace(kappa=kappa)
+        solution = solve_lp(other)
+        assert_feasible(other, solution)
+        assert solution.objective == pytest.approx(through_cvxpy(other), rel=1e-6, abs=1e-6)
+
+
+@given(programs())
+@settings(max_examples=60, deadline=None)
+def test_linear_program_is_certified(program):
+    solution = solve_lp(program)
+    assert_feasible(program, solution)
+    assert solution.status == "optimal"
+    assert solution.gap <= 1e-6
+
+
+@given(programs(max_rows=12, max_judges=6))
+@settings(max_examples=50, deadline=None)
+def test_mixed_integer_program_matches_brute_force(program):
+    solution = solve_milp(program, gap=0.0)
+    assert_feasible(program, solution)
+    assert set(solution.weights) <= {0.0, 1.0}
+    best = brute_force(program)
+    assert solution.objective == pytest.approx(best, rel=1e-6, abs=1e-6)
+    assert solution.bound >= best - 1e-6 * (1 + abs(best))
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 4), st.integers(1, 3), st.floats(0.05, 1.0)), min_size=1, max_size=4),
+    st.data(),
+)
+@settings(max_examples=40, deadline=None)
+def test_no_cluster_is_emptied_when_the_cap_is_the_weakest_clusters_gain(clusters, data):
+    """The paper's lemma: block T of gains tau_k > 0, kappa = min tau, S >= K, alpha = 1/2."""
+    rows = np.repeat(np.arange(len(clusters)), [c[0] for c in clusters])
+    judges = np.repeat(np.arange(len(clusters)), [c[1] for c in clusters])
+    tau = np.array([c[2] for c in clusters])
+    matrix = np.where(rows[:, None] == judges, tau[judges], 0.0)
+    budget = data.draw(st.integers(len(clusters), len(rows)))
+    program = Program(matrix, budget, alpha=0.5, kappa=float(tau.min()))
+    kept = solve_milp(program, gap=0.0).weights > 0.5
+    assert set(rows[kept]) == set(range(len(clusters)))
+
+
+def test_relaxation_is_no_worse_than_the_exact_program():
+    program = Program(KINDS["random"](np.random.default_rng(1), 12, 5), 4)
+    assert solve_lp(program).objective >= brute_force(program) - 1e-9
+    assert distance(program, solve_milp(program, gap=0.0).objective, brute_force(program)) <= 1e-6
+
+
+def test_time_limit_must_be_positive():
+    with pytest.raises(InputError, match="time_limit=-1"):
+        solve_lp(Program(np.eye(3), 1), time_limit=-1)

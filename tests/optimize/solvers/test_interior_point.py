@@ -1,0 +1,153 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from solver_cases import KINDS, assert_certified, assert_feasible, digits_attribution, distance, programs
+
+from cdvm.errors import InputError
+from cdvm.optimize.program import Program
+from cdvm.optimize.solvers.dispatch import interior_point, newton
+from cdvm.optimize.solvers.highs import solve_lp
+from cdvm.optimize.solvers.interior_point import solve_interior_point
+
+
+def assert_matches_highs(program, solution):
+    exact = solve_lp(program)
+    if abs(exact.objective) > 1e-9 * np.abs(program.gains).sum():
+        assert_certified(program, solution)
+        assert solution.method == "interior_point"
+    assert_feasible(program, solution)
+    assert distance(program, solution.objective, exact.objective) <= 1e-6
+    assert solution.bound >= exact.objective - 1e-9 * (1 + abs(exact.objective))
+
+
+@given(programs())
+@settings(max_examples=150, deadline=None)
+def test_matches_highs_optimum_and_is_certified(program):
+    assert_matches_highs(program, solve_interior_point(program))
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("shape", [(120, 40), (40, 120)])
+@pytest.mark.parametrize("alpha", [0.0, 0.1, 0.5])
+def test_matches_highs_on_every_kind_of_attribution(kind, shape, alpha):
+    matrix = KINDS[kind](np.random.default_rng(3), *shape)
+    program = Program(matrix, budget=15, alpha=alpha)
+    for kappa in (0.0, 0.3 * program.cap, program.cap):
+        other = program.replace(kappa=kappa)
+        assert_matches_highs(other, solve_interior_point(other))
+
+
+@pytest.mark.parametrize("budget", [5, 15, 60])
+@pytest.mark.parametrize("alpha", [0.1, 0.3, 0.5])
+def test_matches_highs_on_real_attribution(budget, alpha):
+    program = Program(digits_attribution().dense(), budget, alpha)
+    for factor in (0.5, 1.0, 2.0):
+        other = program.replace(kappa=factor * program.cap)
+        assert_matches_highs(other, solve_interior_point(other))
+
+
+def test_implicit_attribution_is_certified_as_an_array():
+    implicit = Program(digits_attribution(), budget=15)
+    solution = solve_interior_point(implicit)
+    dense = Program(implicit.attribution.dense(), 15, kappa=implicit.cap)
+    assert_certified(dense, solution)
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e-6, 1e6, 1e12])
+def test_scale_of_attribution_does_not_matter(scale):
+    matrix = KINDS["random"](np.random.default_rng(0), 60, 25)
+    plain = solve_interior_point(Program(matrix, 10))
+    scaled = solve_interior_point(Program(scale * matrix, 10))
+    assert scaled.gap <= 1e-8
+    assert scaled.objective == pytest.approx(scale * plain.objective, rel=1e-7)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 5), (5, 1), (7, 7)])
+def test_zero_attribution_has_objective_zero(shape):
+    solution = solve_interior_point(Program(np.zeros(shape), budget=1))
+    assert solution.objective == solution.bound == 0.0
+
+
+def test_alpha_one_keeps_the_rows_of_largest_gain():
+    matrix = KINDS["random"](np.random.default_rng(1), 30, 8)
+    solution = solve_interior_point(Program(matrix, 7, alpha=1.0))
+    assert set(np.flatnonzero(solution.weights)) == set(np.argsort(-matrix.sum(axis=1))[:7])
+    assert solution.iterations == 0
+
+
+def test_full_budget_keeps_every_row():
+    program = Program(KINDS["random"](np.random.default_rng(1), 30, 8), 30, kappa=0.1)
+    solution = solve_interior_point(program)
+    assert solution.weights.tolist() == [1.0] * 30
+    assert solution.gap <= 1e-12
+
+
+@given(programs(), st.integers(0, 2**32 - 1))
+@settings(max_examples=60, deadline=None)
+def test_weak_duality_holds_for_any_weights_and_multipliers(program, seed):
+    rng = np.random.default_rng(seed)
+    solution = solve_interior_point(program)
+    rows = rng.permutation(program.n_rows)[: program.size]
+    slack = 1e-9 * (1 + abs(solution.objective))
+    assert program.objective(np.isin(np.arange(program.n_rows), rows).astype(float)) <= solution.bound + slack
+    assert program.bound(rng.uniform(0, 1, program.n_judges)) >= solution.objective - slack
+
+
+@given(programs(), st.floats(0.01, 1), st.floats(0, 2), st.integers(0, 100))
+@settings(max_examples=60, deadline=None)
+def test_warm_start_reaches_the_same_optimum(program, alpha, factor, shift):
+    warm = solve_interior_point(program)
+    budget = 1 + (program.size + shift) % program.n_rows
+    other = program.replace(alpha=alpha, kappa=factor * program.cap, budget=budget)
+    assert_matches_highs(other, solve_interior_point(other, warm=warm))
+
+
+def test_warm_start_of_another_shape_is_refused():
+    rng = np.random.default_rng(0)
+    warm = solve_interior_point(Program(rng.normal(size=(8, 3)), 2))
+    with pytest.raises(InputError, match="8 rows × 3 judges"):
+        solve_interior_point(Program(rng.normal(size=(9, 4)), 2, kappa=0.1), warm=warm)
+
+
+def test_iteration_limit_is_told_and_still_feasible():
+    program = Program(KINDS["random"](np.random.default_rng(2), 80, 30), 10)
+    solution = solve_interior_point(program, max_iterations=2)
+    assert (solution.status, solution.iterations) == ("limit", 2)
+    assert_feasible(program, solution)
+    assert solution.bound >= solve_lp(program).objective
+
+
+def test_numerical_breakdown_falls_back_to_highs_and_says_so(monkeypatch):
+    def break_down(*_):
+        raise FloatingPointError
+
+    program = Program(KINDS["random"](np.random.default_rng(2), 40, 15), 10)
+    monkeypatch.setattr(interior_point, "newton_system", break_down)
+    solution = solve_interior_point(program)
+    assert solution.method == "interior_point, then highs"
+    assert solution.status == "optimal"
+    assert solution.objective == pytest.approx(solve_lp(program).objective)
+
+
+def test_tolerance_must_be_positive():
+    with pytest.raises(InputError, match="tolerance=0"):
+        solve_interior_point(Program(np.eye(3), 1), tolerance=0)
+
+
+@pytest.mark.parametrize("system", [newton.JudgeSystem, newton.RowSystem])
+@pytest.mark.parametrize(("spread", "precision"), [(1.0, float), (1e6, float), (2.0, np.float32)])
+def test_step_systems_solve_the_full_equations(system, spread, precision):
+    rng = np.random.default_rng(0)
+    n, m = 40, 25
+    matrix = rng.normal(size=(n, m))
+    d, e = spread ** rng.uniform(-1, 1, n), spread ** rng.uniform(-1, 1, m)
+    a, b, c = rng.normal(size=n), rng.normal(size=m), 0.7
+    norms = (matrix**2).sum(axis=1 if system is newton.JudgeSystem else 0)
+    dw, dlam, deta = system(matrix, matrix.astype(precision), d, e, norms, 1e-9).solve(a, b, c)
+    scale = 1 + np.abs(matrix @ dlam).max() + abs(deta)
+    assert np.abs(dw / d + matrix @ dlam + deta - a).max() <= 1e-7 * scale
+    assert np.abs(matrix.T @ dw - e * dlam - b).max() <= 1e-7 * (
+        1 + np.abs(dw).max() + np.abs(e * dlam).max()
+    )
+    assert dw.sum() == pytest.approx(c, abs=1e-8)

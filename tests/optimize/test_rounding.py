@@ -1,0 +1,154 @@
+"""Rounding: exactly S rows, and a search that never makes them worse."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from cdvm.attribution.base import ImplicitAttribution, MatrixAttribution
+from cdvm.errors import InputError
+from cdvm.optimize.program import Program
+from cdvm.optimize.rounding import class_floors, keep_classes, loss_of, swap_search, top_rows
+from cdvm.optimize.solvers.highs import solve_lp
+
+
+def clustered(n: int, m: int, seed: int) -> np.ndarray:
+    """Rows that each help one group of judges, as real attributions do."""
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(0, 4, n)[:, None] == rng.integers(0, 4, m)[None, :]
+    return rng.normal(0.0, 0.02, (n, m)) + 0.05 * groups
+
+
+def objective(program: Program, rows: np.ndarray) -> float:
+    return program.objective(np.isin(np.arange(program.n_rows), rows).astype(float))
+
+
+def test_top_rows_breaks_ties_by_gain_then_position():
+    program = Program(np.array([[0.1], [0.3], [0.3], [0.2]]), budget=2)
+    assert top_rows(program, np.array([0.5, 0.5, 0.5, 0.5])).tolist() == [1, 2]
+    assert top_rows(program, np.array([1.0, 0.5, 0.5, 0.0])).tolist() == [0, 1]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    kind=st.sampled_from(["dense", "sparse", "implicit"]),
+    n=st.integers(1, 40),
+    m=st.integers(1, 20),
+    share=st.floats(0, 1),
+    alpha=st.sampled_from([0.0, 0.1, 0.5, 1.0]),
+    factor=st.sampled_from([0.0, 0.5, 1.0]),
+    candidates=st.sampled_from([1, 5, 64]),
+    seed=st.integers(0, 10_000),
+)
+def test_swap_search_never_lowers_the_objective(kind, n, m, share, alpha, factor, candidates, seed):
+    rng = np.random.default_rng(seed)
+    matrix = clustered(n, m, seed)
+    if kind == "implicit":
+        members = sparse.csr_array(rng.random((30, n)) < 0.3)
+        attribution = ImplicitAttribution(members, (rng.random((30, m)) < 0.6).astype(np.uint8))
+    else:
+        attribution = MatrixAttribution(matrix if kind == "dense" else sparse.csr_array(matrix))
+    program = Program(attribution, budget=max(1, round(share * n)), alpha=alpha)
+    program = program.replace(kappa=factor * program.cap)
+    start = rng.permutation(n)[: program.size]
+    found = swap_search(program, start, candidates=candidates)
+    assert len(found) == program.size
+    assert (np.diff(found) > 0).all()
+    assert objective(program, found) >= objective(program, start)
+    assert np.array_equal(found, swap_search(program, start, candidates=candidates))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_single_swap_improves_a_finished_search(seed):
+    program = Program(clustered(12, 8, seed), budget=4, kappa=0.12)
+    found = swap_search(program, np.arange(4), passes=100)
+    best = objective(program, found)
+    for out in found:
+        for new in np.setdiff1d(np.arange(12), found):
+            swapped = np.append(np.setdiff1d(found, out), new)
+            assert objective(program, swapped) <= best + 1e-9
+
+
+def test_swap_search_comes_close_to_the_best_of_all_sets():
+    top, searched = [], []
+    for seed in range(12):
+        program = Program(clustered(12, 8, seed), budget=4, kappa=0.12)
+        exact = max(objective(program, np.array(rows)) for rows in combinations(range(12), 4))
+        start = top_rows(program, solve_lp(program).weights)
+        found = swap_search(program, start)
+        assert objective(program, start) <= objective(program, found) <= exact + 1e-12
+        top.append(exact - objective(program, start))
+        searched.append(exact - objective(program, found))
+    assert sum(searched) <= 0.4 * sum(top)
+
+
+def test_swap_search_removes_most_of_the_loss_of_top_rows():
+    removed = []
+    for seed in range(4):
+        program = Program(clustered(200, 60, seed), budget=30, kappa=0.35)
+        relaxed = solve_lp(program)
+        start = top_rows(program, relaxed.weights)
+        before = loss_of(program, start, relaxed.bound)[1]
+        after = loss_of(program, swap_search(program, start), relaxed.bound)[1]
+        removed.append(1 - after / before)
+    assert np.mean(removed) > 0.4
+
+
+def test_loss_is_measured_against_the_bound():
+    program = Program(clustered(30, 10, 0), budget=5, kappa=0.2)
+    relaxed = solve_lp(program)
+    rows = top_rows(program, relaxed.weights)
+    value, loss = loss_of(program, rows, relaxed.bound)
+    assert value == pytest.approx(objective(program, rows))
+    assert loss == pytest.approx((relaxed.bound - value) / relaxed.bound)
+
+
+@pytest.mark.parametrize("rows", [[0, 0], [0], [0, 5], [-1, 0], [0, 1, 2]])
+def test_a_set_of_the_wrong_size_is_refused(rows):
+    with pytest.raises(InputError, match="rows holds"):
+        swap_search(Program(np.ones((4, 2)), budget=2), np.array(rows))
+
+
+@settings(max_examples=200, deadline=None)
+@given(n=st.integers(2, 60), classes=st.integers(1, 6), share=st.floats(0, 1), seed=st.integers(0, 2**16))
+def test_every_class_keeps_its_floor_where_the_budget_allows(n, classes, share, seed):
+    rng = np.random.default_rng(seed)
+    y, weights = np.sort(rng.integers(0, classes, n) // rng.integers(1, 3)), rng.random(n)
+    program = Program(rng.normal(size=(n, 3)), budget=max(1, round(share * n)))
+    rows, floors = top_rows(program, weights), class_floors(y, program.size)
+    kept = keep_classes(program, rows, weights, y)
+    assert len(np.unique(kept)) == len(kept) == program.size
+    counts, before = (np.bincount(y[r], minlength=len(floors)) for r in (kept, rows))
+    there = len(np.unique(y))
+    if there > program.size:
+        assert (kept == rows).all()
+    else:
+        assert floors.sum() <= program.size
+        assert (counts >= floors).all()
+        assert (floors[np.unique(y)] >= 1).all()
+        assert len(np.setdiff1d(kept, rows)) == np.maximum(floors - before, 0).sum()
+        entered = np.setdiff1d(kept, rows)
+        left_out = np.setdiff1d(np.flatnonzero(np.isin(y, y[entered])), kept)
+        for row in entered:  # the best of their class
+            assert (weights[left_out[y[left_out] == y[row]]] <= weights[row]).all()
+
+
+@pytest.mark.parametrize(
+    ("counts", "size", "floors"),
+    [
+        ([2955, 45], 30, [7, 2]),  # two, though their share is less than one
+        ([2955, 45], 300, [75, 9]),  # twice their share
+        ([50, 50], 20, [5, 5]),  # half of equal shares
+        ([97, 1, 2], 12, [2, 1, 2]),  # all there are
+        ([40, 30, 30], 5, [1, 1, 1]),  # one where two do not fit
+        ([40, 30, 30], 2, [0, 0, 0]),
+        ([0, 5, 5], 4, [0, 2, 2]),
+    ],
+)
+def test_floors_of_classes(counts, size, floors):
+    assert class_floors(np.repeat(np.arange(len(counts)), counts), size).tolist() == floors
