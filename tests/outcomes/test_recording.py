@@ -425,3 +425,30 @@ def test_missing_ranges_are_filled_in_pieces():
     assert missing_ranges(0, 5, [(0, 10)], 4) == []
     assert missing_ranges(0, 6, [(4, 6), (1, 2)], 2) == [(0, 1), (2, 4)]
     assert missing_ranges(3, 9, [], 4) == [(3, 4), (4, 8), (8, 9)]  # cut where a run from 0 is cut
+
+
+def noisy_split(rng, n, features, classes):
+    X = rng.normal(size=(n, features))
+    scores = X @ rng.normal(size=(features, classes)) + np.sqrt(features) * rng.normal(size=(n, classes))
+    return Split.from_arrays(X, scores.argmax(axis=1), random_state=0)
+
+
+@pytest.mark.parametrize(
+    ("learner", "features", "classes", "inclusion"),
+    [
+        ("logistic", 12, 4, 0.1),
+        ("logistic", 12, 2, 0.5),  # models on large parts of the table are fitted on all of it
+        ("logistic", 140, 3, 0.5),
+        ("ridge", 12, 4, 0.1),
+        ("paper", 12, 4, 0.1),
+        ("neighbors", 12, 4, 0.1),
+        ("naive_bayes", 12, 4, 0.1),
+    ],
+)
+def test_scores_are_the_same_bits_in_every_range(rng, learner, features, classes, inclusion):
+    split = noisy_split(rng, 400, features, classes)
+    design = Design(split.n_rows, inclusion, seed=1)
+    whole = record_outcomes(split, learner, design, range(40), outcome="margin", n_jobs=1)
+    for models in (range(3, 4), range(5, 18), range(11, 40)):
+        part = record_outcomes(split, learner, design, models, outcome="margin", n_jobs=2)
+        assert (part.data == whole.data[models.start : models.stop]).all(), models

@@ -20,10 +20,12 @@ RUN = textwrap.dedent(
     from cdvm import CDVM
 
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(100_000, 10))
+    limit, rows, models, inclusion, judges = json.loads(sys.argv[1])
+    X = rng.normal(size=(rows, 10))
     y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int)
-    pruner = CDVM("ridge", n_models=60, memory_limit=int(sys.argv[1]), n_jobs=2, random_state=0)
-    kept = pruner.fit(X, y, X[:500] + 0.1, y[:500]).select(0.05)
+    settings = dict(n_models=models, inclusion=inclusion, memory_limit=limit, random_state=0)
+    pruner = CDVM("ridge", n_jobs=2, solver="first_order", **settings)
+    kept = pruner.fit(X, y, X[:judges] + 0.1, y[:judges]).select(0.05)
     # ru_maxrss would start from the process that started this one
     status = Path("/proc/self/status").read_text()
     peak = 1024 * int(status.split("VmHWM:")[1].split()[0])
@@ -40,11 +42,18 @@ def million(n=1_000_000, m=2000, features=20):
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
-def test_a_hundred_thousand_rows_stay_within_the_limit():
-    limit = 800_000_000
-    done = subprocess.run([sys.executable, "-c", RUN, str(limit)], capture_output=True, text=True, check=True)
+@pytest.mark.parametrize(
+    ("limit", "rows", "models", "inclusion", "judges"),
+    [
+        (800_000_000, 100_000, 60, 0.03, 500),
+        (780_000_000, 20_000, 2000, 0.5, 300),  # many rows a model
+    ],
+)
+def test_runs_stay_within_the_limit(limit, rows, models, inclusion, judges):
+    settings = json.dumps([limit, rows, models, inclusion, judges])
+    done = subprocess.run([sys.executable, "-c", RUN, settings], capture_output=True, text=True, check=True)
     kept, peak = json.loads(done.stdout)
-    assert kept == 5000
+    assert kept == rows // 20
     assert peak < limit
 
 

@@ -46,7 +46,8 @@ FLOAT_OUTCOMES = 1 << 26
 """Outcomes kept in single precision; more are kept as bits."""
 
 _SUMMABLE = 1e300  # sums beyond this end at infinity
-_DRAWN = 1 << 26  # rows of models drawn at once to build the membership
+_DRAWN = 1 << 26  # rows of models drawn at once to build the membership,
+_POSITIONS = 1 << 22  # of which no more may be members
 
 
 class Attribution(ABC):
@@ -83,7 +84,7 @@ class Attribution(ABC):
         about a third longer.
         """
         design, models = outcomes.design, outcomes.models
-        step = max(1, _DRAWN // design.n_rows, len(models) // 32)
+        step = max(1, min(max(_DRAWN // design.n_rows, len(models) // 32), _POSITIONS // design.size))
         drawn = (design.take(models[k : k + step]).members for k in range(0, len(models), step))
         seen_by = Incidence.stacked(drawn, design.n_rows, narrow=compact)
         large = compact or outcomes.n_models * outcomes.n_judges > FLOAT_OUTCOMES
@@ -362,14 +363,17 @@ def _out_of_bag(
 ) -> NDArray[np.float32]:
     """Outcomes less their mean over the models that did not see the judge, and 0 for those that did."""
     counts = np.diff(seen_by.indptr)[judge_rows]
-    starts = np.repeat(seen_by.indptr[judge_rows] - np.cumsum(counts) + counts, counts)
-    models = seen_by.indices[starts + np.arange(counts.sum())]
-    seen = models, np.repeat(np.arange(len(judge_rows)), counts)
-    n_unseen = seen_by.shape[1] - counts
-    inside = np.bincount(seen[1], outcomes[seen], minlength=len(judge_rows))
-    mean = (outcomes.sum(axis=0, dtype=np.float64) - inside) / np.maximum(n_unseen, 1)
-    centred: NDArray[np.float32] = outcomes - mean.astype(np.float32)
-    centred[seen] = 0.0
+    totals, centred = outcomes.sum(axis=0, dtype=np.float64), np.array(outcomes, dtype=np.float32)
+    step = max(1, _POSITIONS // max(1, int(counts.max(initial=0))))
+    for first in range(0, len(judge_rows), step):
+        here = slice(first, first + step)
+        size = counts[here]
+        starts = np.repeat(seen_by.indptr[judge_rows[here]] - np.cumsum(size) + size, size)
+        seen = seen_by.indices[starts + np.arange(size.sum())], first + np.repeat(np.arange(len(size)), size)
+        inside = np.bincount(seen[1] - first, outcomes[seen], minlength=len(size))
+        mean = (totals[here] - inside) / np.maximum(seen_by.shape[1] - size, 1)
+        centred[:, here] -= mean.astype(np.float32)
+        centred[seen] = 0.0
     return centred
 
 

@@ -127,9 +127,11 @@ class PaperTrainer(Trainer):
 
     def _outputs(self, weights: Array) -> Array:
         """Outputs on the rows to answer for, shape (n_models, n_classes, n_rows)."""
+        if not sparse.issparse(self.X):
+            # a product a model: in a single one, the last digits of a row depend on the rows around it
+            return np.asarray(np.matmul(weights, self.X.T))
         flat = weights.reshape(-1, weights.shape[2])
-        outputs = (self.X @ flat.T).T if sparse.issparse(self.X) else flat @ self.X.T
-        return np.asarray(outputs).reshape(*weights.shape[:2], -1)
+        return np.asarray((self.X @ flat.T).T).reshape(*weights.shape[:2], -1)
 
     def _chunks(self, subsets: Subsets) -> Iterator[tuple[NDArray[np.int64], Array]]:
         """Positions and trained weights of models that were trained side by side."""

@@ -126,7 +126,10 @@ class _Needs:
 
     def membership(self, *, compact: bool) -> int:
         position = 2 if compact else 4
-        return int((2 * position + 1) * self.positions + 80 * self.n + 2 * _DRAWING + self._bits)
+        stacking = (2 * position + 1) * self.positions
+        # bits, single precision and, beside that, the same less its means
+        centring = position * self.positions + 9 * self.n_models * self.m if self._numbers else 0.0
+        return int(max(stacking, centring) + 80 * self.n + 2 * _DRAWING + self._bits)
 
     def solving(self, *, compact: bool) -> int:
         position = 2 if compact else 4

@@ -152,12 +152,14 @@ class Geometry:
                 values = coefficients.astype(self.dtype) @ self._cross[batch.rows]
                 return np.asarray(values + intercepts.astype(self.dtype)[:, :, None])
             coefficients = coefficients @ self.rows(batch)
-        weights = coefficients.reshape(intercepts.size, self.n_features).astype(self.dtype)
+        weights = coefficients.astype(self.dtype)
         if self._sparse:
-            values = (self._answers @ weights.T).T - (weights @ self._mean)[:, None]
+            flat = weights.reshape(intercepts.size, self.n_features)
+            values = np.asarray((self._answers @ flat.T).T).reshape(*intercepts.shape, -1)
+            values -= (weights @ self._mean)[:, :, None]
         else:
-            values = weights @ self._answers
-        values = values.reshape(*intercepts.shape, -1)
+            # a product a model: in a single one, the last digits of a row depend on the rows around it
+            values = np.matmul(weights, self._answers)
         values += intercepts.astype(self.dtype)[:, :, None]
         return np.asarray(values)
 

@@ -15,8 +15,8 @@ handful serve a whole fit, since L-BFGS learns the rest. With two classes dᵢ i
 gives Newton's step. Problems leave the batch as they converge.
 
 Problems that use a large part of one table are cheaper on the table as a whole, the rows they leave out at
-weight 0 (:class:`SharedProblem`): one product serves all of them, and they start from its optimum.
-With few features one more product gives all their systems, from the outer products of the rows. With many,
+weight 0 (:class:`SharedProblem`): one matrix serves all of them, and they start from its optimum.
+With few features another gives all their systems, from the outer products of the rows. With many,
 the inverse at the table's optimum is the preconditioner of all, for its size; L-BFGS remembers more instead.
 """
 
@@ -171,8 +171,7 @@ class Problem:
         slope = np.zeros_like(point.at)
         np.subtract(point.at[:, :, :-1], residual, out=slope[:, :, :-1])
         if self.intercept:
-            ones = np.ones(residual.shape[2], dtype=residual.dtype)
-            slope[:, :, -1] = -(residual.reshape(-1, len(ones)) @ ones).reshape(slope.shape[:2])
+            slope[:, :, -1] = -np.matmul(residual, np.ones(residual.shape[2], dtype=residual.dtype))
         return slope
 
     def curvature(self, wrong: Floats) -> Floats:
@@ -280,7 +279,7 @@ class SharedProblem(Problem):
         width = self.design.shape[1]
         i, j = np.triu_indices(width)
         system = np.empty((len(d), width, width), dtype=d.dtype)
-        system[:, i, j] = system[:, j, i] = d @ self.table.outer
+        system[:, i, j] = system[:, j, i] = np.matmul(d[:, None, :], self.table.outer)[:, 0]
         diagonal = np.arange(width - self.intercept)
         system[:, diagonal, diagonal] += 1
         return np.linalg.inv(system)
@@ -375,9 +374,12 @@ def _search(
 
 
 def _times(stack: Floats, matrix: Floats) -> Floats:
-    """A stack (n, K, a) times one matrix (a, b), as a single product."""
-    n, K, a = stack.shape
-    return np.asarray((stack.reshape(n * K, a) @ matrix).reshape(n, K, -1))
+    """A stack (n, K, a) times one matrix (a, b), problem by problem.
+
+    As a single product it would be up to twice as fast, and the last digits of a problem would depend on its
+    neighbours.
+    """
+    return np.asarray(np.matmul(stack, matrix))
 
 
 def _pair(problem: Problem, step: _Point, change: Floats) -> _Pair:
