@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-import cdvm.attribution as module
+import cdvm.attribution.base as module
 from cdvm import Attribution, Design, ImplicitAttribution, InputError, MatrixAttribution, Outcomes, StoreError
 from cdvm.attribution.bits import Bits
 

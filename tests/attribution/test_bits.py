@@ -1,7 +1,7 @@
-import cdvm.bits as module
 import numpy as np
 import pytest
 
+import cdvm.attribution.bits as module
 from cdvm.attribution.bits import Bits
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 
-import cdvm.incidence
 import numpy as np
 import pytest
 from scipy import sparse
 
+import cdvm.attribution.membership
 from cdvm.attribution.membership import Incidence
 
 

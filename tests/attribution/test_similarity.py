@@ -1,10 +1,10 @@
-import cdvm.similarity as module
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_diabetes, load_wine
 from sklearn.neighbors import NearestNeighbors
 
+import cdvm.attribution.similarity as module
 from cdvm import (
     CDVM,
     Attribution,

@@ -1,7 +1,7 @@
-import cdvm.thinning as module
 import numpy as np
 import pytest
 
+import cdvm.attribution.sparsify as module
 from cdvm import Design, ImplicitAttribution, InputError, MatrixAttribution
 from cdvm.attribution.bits import Bits
 

@@ -6,7 +6,7 @@ from solver_cases import KINDS, assert_certified, assert_feasible, digits_attrib
 
 from cdvm.errors import InputError
 from cdvm.optimize.program import Program
-from cdvm.optimize.solvers.dispatch import interior_point, newton
+from cdvm.optimize.solvers import interior_point, newton
 from cdvm.optimize.solvers.highs import solve_lp
 from cdvm.optimize.solvers.interior_point import solve_interior_point
 
