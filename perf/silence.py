@@ -6,6 +6,7 @@ run as they are: ``python -m perf.silence cdvm prune --dataset digits``.
 
 import os
 import pty
+import re
 import select
 import subprocess
 import sys
@@ -16,33 +17,46 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-ROWS, FEATURES = 200_000, 20
+ROWS, FEATURES, MODELS = 200_000, 20, 500
 
 
-def longest_silence(words: list[str]) -> tuple[float, float, str]:
-    """Seconds of the longest pause between two outputs, seconds in all, and what stood before the pause."""
+def silences(words: list[str]) -> tuple[list[tuple[float, float, str]], float]:
+    """Pauses between two outputs, longest first, and the seconds in all.
+
+    A pause is its seconds, the seconds of work in it (a busy machine stretches the first, not the second),
+    and what was shown when it ended.
+    """
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", *words]
     child = subprocess.Popen(command, stdout=theirs, stderr=theirs, stdin=theirs, close_fds=True)
     os.close(theirs)
     started = last = time.perf_counter()
-    worst, before, text = 0.0, "", ""
-    while True:
+    worked, pauses, text, open_ = 0.0, [], "", True
+    while open_:
         ready, _, _ = select.select([ours], [], [], 0.1)
         now = time.perf_counter()
         try:
             piece = os.read(ours, 1 << 16).decode(errors="replace") if ready else ""
+            open_ = bool(piece) or child.poll() is None
         except OSError:  # the other end is closed
-            piece = None
-        if piece or piece is None:
-            if now - last > worst:
-                worst, before = now - last, text
-            last, text = now, " ".join((text + (piece or "")).split())[-120:]
-        if piece is None or (not piece and child.poll() is not None):
-            break
+            piece, open_ = "", False
+        if piece or not open_:
+            spent = processor_seconds(child.pid)
+            text = " ".join(re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", piece or "the end").split())
+            pauses.append((now - last, spent - worked if spent else 0.0, text[:60]))
+            last, worked = now, spent
     if child.wait():
         raise SystemExit(f"{' '.join(words)} failed: {text}")
-    return worst, time.perf_counter() - started, before
+    return sorted(pauses, reverse=True), time.perf_counter() - started
+
+
+def processor_seconds(process: int) -> float:
+    """What a process has used so far; 0 where it is over."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
@@ -55,11 +69,24 @@ def main() -> None:
         frame["label"] = (X[:, 0] + 0.5 * X[:, 1] * X[:, 2] + 0.5 * rng.normal(size=ROWS) > 0).astype(int)
         path = Path(tempfile.mkdtemp()) / "table.csv"
         frame.to_csv(path, index=False)
-        given = ["cdvm", "prune", str(path), "--target", "label", "--keep", "5%", "--learner"]
+        given = [
+            "cdvm",
+            "prune",
+            str(path),
+            "--target",
+            "label",
+            "--keep",
+            "5%",
+            "--models",
+            str(MODELS),
+            "--learner",
+        ]
         runs = [[*given, learner] for learner in ("ridge", "logistic")]
     for words in runs:
-        worst, whole, before = longest_silence(words)
-        print(f"{' '.join(words)}: longest silence {worst:.1f} s of {whole:.0f} s, after {before[-80:]!r}")
+        pauses, whole = silences(words)
+        print(f"{' '.join(words)}: {whole:.0f} s in all, longest pauses:")
+        for seconds, worked, text in pauses[:4]:
+            print(f"  {seconds:5.1f} s ({worked:.1f} s of work) before {text!r}", flush=True)
 
 
 if __name__ == "__main__":
