@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from cdvm._runtime.progress import Progress
 from cdvm.cli.options import (
     Cluster,
     DatasetName,
@@ -93,12 +94,13 @@ def prune(
 
     Example: `cdvm prune train.csv --target label --keep 5% --keep 10% --out kept/`
     """
-    from cdvm.cli.output import check_directory, refuse_inputs
-    from cdvm.cli.report import figures, names_of_files, print_report, write_report
-    from cdvm.cli.run import Request, check_request, choose
-    from cdvm.cli.source import load_source, parse_keep
-    from cdvm.learners import make_learner
-    from cdvm.valuation import needs_validation
+    with Progress("starting"):  # the libraries take seconds to load
+        from cdvm.cli.output import check_directory, refuse_inputs
+        from cdvm.cli.report import figures, names_of_files, print_report, write_report
+        from cdvm.cli.run import Request, check_request, choose
+        from cdvm.cli.source import load_source, parse_keep
+        from cdvm.learners import make_learner
+        from cdvm.valuation import needs_validation
 
     request = Request(
         method=method,

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from cdvm._runtime.progress import Progress
 from cdvm.cli.options import (
     Cluster,
     DatasetName,
@@ -90,7 +91,8 @@ def value(
 
     Example: `cdvm value train.csv --target label --method out_of_bag --out values.csv`
     """
-    from cdvm.cli.value_run import ValueRequest, run_value
+    with Progress("starting"):  # the libraries take seconds to load
+        from cdvm.cli.value_run import ValueRequest, run_value
 
     run_value(
         ValueRequest(
