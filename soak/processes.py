@@ -105,7 +105,7 @@ def command(words: list[str], log: Path, *, fresh: bool) -> Process:
 
 
 def _cdvm(words: list[str]) -> None:
-    from cdvm.cli import main
+    from cdvm.__main__ import main
 
     sys.argv = ["cdvm", *words]
     main()

@@ -33,6 +33,7 @@ __all__ = ["active_client", "on_cluster", "stream_over"]
 Result = TypeVar("Result")
 
 _PATIENCE = 10  # seconds a scheduler has to answer
+_LOGS = ("distributed.client", "tornado.application")  # tell of a lost scheduler with tracebacks
 
 
 @contextmanager
@@ -73,12 +74,15 @@ def on_cluster(address: str) -> Iterator[Any]:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Leave it to whoever waits for a task to say, in one line, that the cluster is gone."""
-    log = logging.getLogger("distributed.client")
-    before, log.disabled = log.disabled, True
+    logs = [logging.getLogger(name) for name in _LOGS]
+    before = [log.disabled for log in logs]
     try:
+        for log in logs:
+            log.disabled = True
         yield
     finally:
-        log.disabled = before
+        for log, disabled in zip(logs, before, strict=True):
+            log.disabled = disabled
 
 
 def _knock(address: str) -> None:
