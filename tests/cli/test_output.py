@@ -204,3 +204,8 @@ def test_a_run_into_an_old_directory_keeps_what_else_is_there(command, table, tm
     assert (out / "mine.txt").read_text() == "mine"
     assert not [p for p in out.iterdir() if p.name.startswith(".")]
     assert os.listdir(tmp_path).count("out") == 1
+
+
+def test_a_directory_that_is_there_but_takes_no_files_is_refused():
+    with pytest.raises(InputError, match="cannot be written"):
+        check_directory(Path("/proc/self"), force=True)
