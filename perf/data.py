@@ -1,4 +1,4 @@
-"""Splits of 1000 training and 500 judging rows for the benchmarks.
+"""Splits of 1000 training and 500 evaluating rows for the benchmarks.
 
 With ``CDVM_DATA_HOME`` set, real tables are read from there; without, generated ones of the same shape
 stand in.
@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits, make_classification
 
 from cdvm.data.split import Split
 
-N_TRAIN, N_JUDGES = 1000, 500
+N_TRAIN, N_EVALUATION = 1000, 500
 
 
 def home() -> Path | None:
@@ -27,8 +27,8 @@ def load(name: str) -> tuple[str, Split]:
     label, (X, y) = _READERS[name]()
     X = (X - X.mean(axis=0)) / (X.std(axis=0) + 1e-8)
     order = np.random.default_rng(42).permutation(len(X))
-    train, judges = order[:N_TRAIN], order[N_TRAIN : N_TRAIN + N_JUDGES]
-    return label, Split.from_arrays(X[train], y[train], X[judges], y[judges])
+    train, evaluation = order[:N_TRAIN], order[N_TRAIN : N_TRAIN + N_EVALUATION]
+    return label, Split.from_arrays(X[train], y[train], X[evaluation], y[evaluation])
 
 
 def _pol():

@@ -103,7 +103,7 @@ def fashion_once(folder: str, quick: str) -> dict:
 
 
 def fashion_accuracy(folder: str, quick: str, out: str, stages: str) -> dict:
-    """Choose rows for every cut-off and budget, judge them on both halves, write table, page and figure."""
+    """Choose rows for every cut-off and budget, score them on both halves, write table, page and figure."""
     split = components(bool(int(quick)))
     implicit = Attribution.from_outcomes(Outcomes.load(Path(folder) / "ridge"))
     thin = Attribution.load(Path(folder) / "thin.npz")
@@ -127,8 +127,8 @@ def fashion_accuracy(folder: str, quick: str, out: str, stages: str) -> dict:
     return {"page": str(page)}
 
 
-def cut_to(thin: Attribution, share: float) -> MatrixAttribution:
-    return thin.sparsify(share) if share < max(CUTOFFS) else thin
+def cut_to(thin: Attribution, fraction: float) -> MatrixAttribution:
+    return thin.sparsify(fraction) if fraction < max(CUTOFFS) else thin
 
 
 def random_rows(split: Split) -> list[dict]:
@@ -154,7 +154,7 @@ def curve(
 ) -> tuple[list[dict], list[np.ndarray]]:
     """For every budget and cap one solve, warm from the budget before it; figures and rows."""
     base = Program(attribution, budget=1, kappa=0.0)
-    mean = float(base.gains.mean()) / base.n_judges
+    mean = float(base.gains.mean()) / base.n_evaluation
     found, sets = [], []
     for cap in CAPS:
         warm = None
@@ -163,7 +163,7 @@ def curve(
             program = base.replace(budget=size, kappa=max(0.0, cap * attribution.max() + size * mean))
             warm = solve(program, "first_order", warm=warm, time_limit=120)
             seconds = warm.build_seconds + warm.solve_seconds
-            more = {"cut": cut, "cap": cap, "kappa": program.cap, "gap": warm.gap, "seconds": seconds}
+            more = {"cut": cut, "cap": cap, "kappa": program.kappa, "gap": warm.gap, "seconds": seconds}
             sets.append(top_rows(program, warm.weights))
             found.append((budget, more))
     scores = evaluate_sets(split, RidgeLearner(), sets, *parts_of(split)).mean(axis=2)
@@ -178,7 +178,7 @@ def refined(split: Split, found: pd.DataFrame, sets: list[np.ndarray]) -> list[d
         better = refine(split.rows[sets[chosen.Index]], split, RidgeLearner())
         scores = evaluate_sets(split, RidgeLearner(), [better.rows], *parts_of(split)).mean(axis=2)
         more = {"cut": chosen.cut, "cap": chosen.cap, "seconds": better.seconds}
-        rows.append(row("refined", chosen.retained, *scores[:, 0], trainings=better.trainings, **more))
+        rows.append(row("refined", chosen.retained, *scores[:, 0], fits=better.fits, **more))
     return rows
 
 
@@ -218,9 +218,9 @@ def write_page(table: pd.DataFrame, stages: dict, out: Path, n_rows: int) -> Pat
         f"kappa = c · max T + S · mean T, c of {', '.join(f'{c:g}' for c in CAPS)} by accuracy on the",
         f"selection half (the default, c = 1, in brackets). Random: {DRAWS} draws. All rows: "
         f"{whole.selection_half:.4f} / {whole.final_half:.4f}.",
-        "*Similarity* is T from the 100 nearest rows of every judge, without any model.",
-        f"*Refined*: the sets of *all of T* improved by `cdvm.refine` ({better.trainings.min():.0f} to "
-        f"{better.trainings.max():.0f} trainings,",
+        "*Similarity* is T from the 100 nearest rows of every evaluation row, without any model.",
+        f"*Refined*: the sets of *all of T* improved by `cdvm.refine` ({better.fits.min():.0f} to "
+        f"{better.fits.max():.0f} fits,",
         f"{better.seconds.min():.0f} to {better.seconds.max():.0f} s).",
         "Made by `python -m perf.scale fashion`.",
         "",
@@ -275,7 +275,7 @@ def draw(
             np.array(BUDGETS) * 100,
             curves,
             random=(mean[half], spread[half]),
-            everything=float(whole[half]),
+            all_rows=float(whole[half]),
             ax=ax,
             xlabel="% of rows kept",
         )
@@ -311,7 +311,7 @@ def cnn_learner() -> TorchLearner:
 
 
 def cnn(folder: str, quick: str, models: str) -> dict:
-    """A few networks on subsets; 1 % of the rows by the ridge models and at random, judged by the network."""
+    """A few networks on subsets, and networks on 1 % of the rows, by the ridge models and at random."""
     split, count = images(bool(int(quick))), int(models)
     design, store = Design(split.n_rows, INCLUSION, seed=0), Path(folder) / f"cnn-{count}"
     trained, started = not store.exists(), time.perf_counter()

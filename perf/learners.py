@@ -3,9 +3,9 @@
 Every line is measured in this run, on the same subsets for both sides and with all cores for both sides.
 Ours is the median of five repeats, the peer's the median of three. Where a repeat of the peer would take
 over ten seconds, its time on the first models is scaled to all of them and marked ~ (``--full`` runs it in
-full). Agreement is the share of equal predicted labels; logistic regressions are timed at scikit-learn's own
-tolerance and compared, on the first models, at one a million times smaller, since its default stops short of
-the optimum.
+full). Agreement is the fraction of equal predicted labels; logistic regressions are timed at scikit-learn's
+own tolerance and compared, on the first models, at one a million times smaller, since its default stops
+short of the optimum.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from cdvm._runtime.parallel import stream
+from cdvm._runtime.parallel import run_tasks
 from cdvm.data.split import Split
 from cdvm.learners import Learner, make_learner
 from cdvm.sampling import Design, Subsets
@@ -42,7 +42,7 @@ def ours(learner: Learner, split: Split, design: Design, n_models: int) -> np.nd
     size = max(64, min(1024, -(-n_models // (4 * (os.cpu_count() or 1)))))
     tasks = [(range(first, min(first + size, n_models)),) for first in range(0, n_models, size)]
     answer = np.empty((n_models, len(split.y_val)), dtype=np.int32)
-    for k, labels in stream(
+    for k, labels in run_tasks(
         lambda models: trainer.predict(design.take(models)), tasks, prefer=trainer.prefer
     ):
         answer[tasks[k][0].start : tasks[k][0].stop] = labels
@@ -105,7 +105,7 @@ def growth(learner: str, n_models: int) -> None:
 
     def run() -> None:
         right = np.zeros((n_models, -(-len(split.y_val) // 8)), dtype=np.uint8)
-        for k, bits in stream(
+        for k, bits in run_tasks(
             lambda models: np.packbits(trainer.predict(design.take(models)) == split.y_val, axis=1), tasks
         ):
             right[tasks[k][0].start : tasks[k][0].stop] = bits
@@ -144,7 +144,7 @@ def tables(options: argparse.Namespace) -> None:
     load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
     source = "CDVM_DATA_HOME" if data.home() else "bundled and generated data (CDVM_DATA_HOME is not set)"
     print(
-        f"{options.models} models, inclusion {options.inclusion}, {data.N_TRAIN} / {data.N_JUDGES} rows\n"
+        f"{options.models} models, inclusion {options.inclusion}, {data.N_TRAIN} / {data.N_EVALUATION} rows\n"
         f"{os.cpu_count()} cores{load}, Python {platform.python_version()}, NumPy {np.__version__}\n"
         f"{source}\n"
     )

@@ -47,14 +47,14 @@ def accuracy(model: Logistic, X: np.ndarray, y: np.ndarray) -> float:
 class Peer:
     def __init__(self, data: dict[str, np.ndarray], jobs: int) -> None:
         self.train = Dataset(data["X"], data["y"])
-        self.judges = Dataset(data["X_val"], data["y_val"])
+        self.evaluation = Dataset(data["X_val"], data["y_val"])
         self.model = Logistic(C=float(data["C"]), max_iter=1000)
         self.jobs = jobs
         frequent = np.bincount(data["y"]).argmax()
         self.empty = float((data["y_val"] == frequent).mean())
 
     def utility(self) -> ModelUtility:
-        scorer = SupervisedScorer(accuracy, self.judges, default=self.empty, range=(0.0, 1.0))
+        scorer = SupervisedScorer(accuracy, self.evaluation, default=self.empty, range=(0.0, 1.0))
         return ModelUtility(self.model, scorer, catch_errors=False)
 
     def banzhaf(self, count: int) -> np.ndarray:

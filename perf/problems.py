@@ -13,17 +13,17 @@ from cdvm.attribution.base import ImplicitAttribution
 from cdvm.sampling import Design
 
 
-def ridge_outcomes(features, labels, judges, judge_labels, members) -> np.ndarray:
+def ridge_outcomes(features, labels, evaluation, evaluation_labels, members) -> np.ndarray:
     """Right or wrong of one ridge classifier per subset, in closed form."""
     n_classes = int(labels.max()) + 1
     both = np.concatenate([features, np.eye(n_classes, dtype=np.float32)[labels]], axis=1)
     d = features.shape[1]
-    right = np.empty((members.shape[0], len(judges)), dtype=np.uint8)
+    right = np.empty((members.shape[0], len(evaluation)), dtype=np.uint8)
     for k in range(members.shape[0]):
         part = both[members.indices[members.indptr[k] : members.indptr[k + 1]]]
         gram = part.T @ part
         coefficients = np.linalg.solve(gram[:d, :d] + np.eye(d, dtype=np.float32), gram[:d, d:])
-        right[k] = (judges @ coefficients).argmax(axis=1) == judge_labels
+        right[k] = (evaluation @ coefficients).argmax(axis=1) == evaluation_labels
     return right
 
 
@@ -57,7 +57,7 @@ def _small(x: np.ndarray, y: np.ndarray, n_models: int) -> np.ndarray:
 
 
 def fashion(
-    n_rows: int = 60_000, n_models: int = 5000, n_judges: int = 5000
+    n_rows: int = 60_000, n_models: int = 5000, n_evaluation: int = 5000
 ) -> tuple[str, ImplicitAttribution]:
     """Fashion-MNIST on 64 principal components, or generated clusters of its shape."""
     home = os.environ.get("CDVM_DATA_HOME")
@@ -66,7 +66,7 @@ def fashion(
         name = "Fashion-MNIST"
         x, y = _idx(folder / "train-images-idx3-ubyte.gz"), _idx(folder / "train-labels-idx1-ubyte.gz")
         z, t = _idx(folder / "t10k-images-idx3-ubyte.gz"), _idx(folder / "t10k-labels-idx1-ubyte.gz")
-        x, y, z, t = x[:n_rows], y[:n_rows], z[:n_judges], t[:n_judges]
+        x, y, z, t = x[:n_rows], y[:n_rows], z[:n_evaluation], t[:n_evaluation]
         x, z = (a.reshape(len(a), -1).astype(np.float32) / 255 for a in (x, z))
         centre = x.mean(axis=0)
         axes = np.linalg.eigh((x - centre).T @ (x - centre))[1][:, -64:]
@@ -75,7 +75,7 @@ def fashion(
         name = "generated clusters"
         rng = np.random.default_rng(0)
         centres = rng.normal(0, 0.8, (10, 64))
-        y, t = rng.integers(0, 10, n_rows), rng.integers(0, 10, n_judges)
+        y, t = rng.integers(0, 10, n_rows), rng.integers(0, 10, n_evaluation)
         x, z = (centres[a] + rng.normal(0, 1.5, (len(a), 64)) for a in (y, t))
     x, z = (np.c_[a, np.ones(len(a))].astype(np.float32) for a in (x, z))
     members = Design(len(x), 0.03, seed=0).take(range(n_models)).members
@@ -83,7 +83,7 @@ def fashion(
 
 
 def generated(
-    n_rows: int, n_models: int = 5000, n_judges: int = 5000, p: float = 0.03
+    n_rows: int, n_models: int = 5000, n_evaluation: int = 5000, p: float = 0.03
 ) -> ImplicitAttribution:
     """Bernoulli(p) membership, drawn by its gaps, and random outcomes."""
     rng = np.random.default_rng(0)
@@ -98,7 +98,7 @@ def generated(
         indptr[k + 1] = end
     ones = np.ones(end, dtype=np.int8)
     members = sparse.csr_array((ones, indices[:end], indptr), (n_models, n_rows))
-    return ImplicitAttribution(members, rng.integers(0, 2, (n_models, n_judges), dtype=np.uint8))
+    return ImplicitAttribution(members, rng.integers(0, 2, (n_models, n_evaluation), dtype=np.uint8))
 
 
 def _idx(path: Path) -> np.ndarray:

@@ -2,8 +2,8 @@
 
 For each data set and budget of a protocol (``--protocol paper``, ``clean`` or ``noisy``): test accuracy of
 random rows, of CDVM with its defaults, of the same set refined and of all rows; the gain of refining with
-the standard error over repetitions, seconds, trainings and mean optimism. Below, test accuracy over the
-number of trainings, mean over all settings. ``--unseen`` takes data sets nothing was tuned on; ``--out DIR``
+the standard error over repetitions, seconds, fits and mean optimism. Below, test accuracy over the
+number of fits, mean over all settings. ``--unseen`` takes data sets nothing was tuned on; ``--out DIR``
 keeps the table, and the curve of each data set as a figure.
 """
 
@@ -27,7 +27,7 @@ Line = dict[str, float]
 
 
 def repetition(
-    protocol: Protocol, dataset: str, number: int, budgets: list[int], trainings: int | None
+    protocol: Protocol, dataset: str, number: int, budgets: list[int], fits: int | None
 ) -> list[tuple[Line, list[float]]]:
     """Figures, and the accuracy at each mark, for each budget."""
     split, learner = protocol.split(dataset, number), protocol.learner(dataset, number)
@@ -36,8 +36,8 @@ def repetition(
     assert split.y_test is not None
     pruner = CDVM(learner, random_state=seed, progress=False).fit_split(split)
     found = []
-    for share in budgets:
-        size = max(1, round(share * split.n_rows / protocol.train))
+    for fraction in budgets:
+        size = max(1, round(fraction * split.n_rows / protocol.train))
         start = pruner.select(size)
         path = []
         began = time.perf_counter()
@@ -45,7 +45,7 @@ def repetition(
             start,
             split,
             learner,
-            trainings=trainings,
+            fits=fits,
             seed=seed,
             progress=False,
             callback=lambda *told: path.append(told),  # noqa: B023 - used within this turn of the loop
@@ -66,7 +66,7 @@ def repetition(
                     "refined": float(scores[1]),
                     "all": float(scores[2]),
                     "seconds": seconds,
-                    "trainings": float(refined.trainings or 0),
+                    "fits": float(refined.fits or 0),
                     "optimism": float(refined.optimism or 0),
                 },
                 scores[3:-DRAWS].tolist(),
@@ -75,16 +75,15 @@ def repetition(
     return found
 
 
-def table(protocol: Protocol, datasets: list[str], budgets: list[int], trainings: int | None) -> Report:
-    names = ["random", "CDVM", "refined", "all", "seconds", "trainings", "optimism"]
+def table(protocol: Protocol, datasets: list[str], budgets: list[int], fits: int | None) -> Report:
+    names = ["random", "CDVM", "refined", "all", "seconds", "fits", "optimism"]
     report = Report([], {})
     report.say(f"{protocol}\n")
     report.say(f"{'':14} {'rows':>4} " + " ".join(f"{n:>9}" for n in names) + f"  {'gain':>6} ± error")
     gains, worse = [], 0
     for dataset in datasets:
         runs = [
-            repetition(protocol, dataset, number, budgets, trainings)
-            for number in range(protocol.repetitions)
+            repetition(protocol, dataset, number, budgets, fits) for number in range(protocol.repetitions)
         ]
         report.curves[dataset] = np.mean([path for run in runs for _, path in run], axis=0)
         for k, budget in enumerate(budgets):
@@ -102,7 +101,7 @@ def table(protocol: Protocol, datasets: list[str], budgets: list[int], trainings
     report.say(
         f"\nmean gain {np.mean(gains):+.4f}; worse by more than one standard error: {worse} of {len(gains)}"
     )
-    report.say("trainings  " + " ".join(f"{mark:>6}" for mark in MARKS))
+    report.say("fits  " + " ".join(f"{mark:>6}" for mark in MARKS))
     mean = np.mean(list(report.curves.values()), axis=0)
     report.say("accuracy   " + " ".join(f"{value:6.3f}" for value in mean))
     return report
@@ -141,12 +140,12 @@ def main() -> None:
     parser.add_argument("--unseen", action="store_true", help=f"take {', '.join(UNSEEN)}")
     parser.add_argument("--budgets", nargs="+", type=int, default=[50, 150, 300], help="of 1,000 rows")
     parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--trainings", type=int)
+    parser.add_argument("--fits", type=int)
     parser.add_argument("--out", type=Path, help="directory for table and figure")
     given = parser.parse_args()
     protocol = get_protocol(given.protocol).replace(repetitions=given.repetitions)
     datasets = list(UNSEEN) if given.unseen else given.datasets
-    report = table(protocol, datasets, given.budgets, given.trainings)
+    report = table(protocol, datasets, given.budgets, given.fits)
     if given.out:
         report.save(given.out, "unseen" if given.unseen else protocol.name)
 

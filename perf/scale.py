@@ -3,10 +3,10 @@
 fashion   Fashion-MNIST end to end with ridge models on 64 principal components: seconds, memory, accuracy
           against random rows, sparsity cut-offs; table and figure into DIR (default
           results/fashion_mnist; with --quick they are not kept)
-cnn       the same attribution's rows judged by the paper's network, and as many of its models as time allows
-growth    fit and select from 1,000 to 1,000,000 rows under a memory limit
-workers   two workers against one; wants a machine that does nothing else
-imagenet  ImageNet's shape with generated outcomes: memory, seconds a product, seconds a solve
+cnn       the same attribution's rows evaluated by the paper's network, and as many of its models as time
+allows growth    fit and select from 1,000 to 1,000,000 rows under a memory limit workers   two workers
+against one; wants a machine that does nothing else imagenet  ImageNet's shape with generated outcomes:
+memory, seconds a product, seconds a solve
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 
 from cdvm import CDVM, Design, ImplicitAttribution, Program, make_learner, record_outcomes
 from cdvm.attribution.bits import Bits
-from cdvm.attribution.membership import Incidence
+from cdvm.attribution.membership import MembershipMatrix
 from cdvm.data.split import Split
 from cdvm.optimize.solvers.dispatch import solve
 from perf import fashion
@@ -40,7 +40,7 @@ def child(task: str, *arguments: object) -> dict:
 
 
 def section_fashion(args: argparse.Namespace) -> None:
-    print("fashion: 60,000 rows, 5,000 + 5,000 judges and test rows, 5,000 ridge models, p = 0.01")
+    print("fashion: 60,000 rows, 5,000 + 5,000 evaluation rows and test rows, 5,000 ridge models, p = 0.01")
     with tempfile.TemporaryDirectory() as scratch:
         folder = str(args.store or scratch)
         made = child("fashion_outcomes", folder, int(args.quick))
@@ -79,7 +79,10 @@ def section_cnn(args: argparse.Namespace) -> None:
 
 def section_growth(args: argparse.Namespace) -> None:
     models = 100 if args.quick else 500
-    print(f"growth: 20 features, {models} ridge models, p = 0.03, 2,000 judges, memory_limit 4GB, S = 5 %")
+    print(
+        f"growth: 20 features, {models} ridge models, p = 0.03, 2,000 evaluation rows, "
+        "memory_limit 4GB, S = 5 %"
+    )
     for n in (1000, 10_000) if args.quick else (1000, 10_000, 100_000, 1_000_000):
         r = child("growth", n, models, "4GB")
         print(
@@ -100,7 +103,8 @@ def section_imagenet(args: argparse.Namespace) -> None:
     shape = (20_000, 1000, 200) if args.quick else (1_281_167, 50_000, 2000)
     r = child("imagenet", *shape)
     print(
-        f"imagenet: {shape[0]:,} rows, {shape[1]:,} judges, {shape[2]:,} models, p = 0.03, made-up outcomes\n"
+        f"imagenet: {shape[0]:,} rows, {shape[1]:,} evaluation rows, {shape[2]:,} models, p = 0.03, "
+        "made-up outcomes\n"
         f"   drawn and generated in {r['build']:.0f} s; membership {r['members']:.0f} MB, outcomes "
         f"{r['outcomes']:.0f} MB, T as an array would be {r['array']:.0f} GB\n"
         f"   a product with T {1e3 * r['matvec']:.0f} ms, with its transpose {1e3 * r['rmatvec']:.0f} ms\n"
@@ -151,10 +155,10 @@ def workers(name: str, jobs: str, quick: str) -> dict:
 
 
 def imagenet(n: str, m: str, models: str) -> dict:
-    """Models know a class the better the more of its rows they saw; judges differ in how hard they are."""
-    n_rows, n_judges, n_models, classes = int(n), int(m), int(models), 1000
+    """Models know a class the better the more of its rows they saw; some evaluation rows are harder."""
+    n_rows, n_evaluation, n_models, classes = int(n), int(m), int(models), 1000
     rng = np.random.default_rng(0)
-    label, judge = rng.integers(0, classes, n_rows), rng.integers(0, classes, n_judges)
+    label, classes_of_evaluation = rng.integers(0, classes, n_rows), rng.integers(0, classes, n_evaluation)
     design = Design(n_rows, 0.03, seed=0)
     met = np.zeros((n_models, classes), dtype=np.float32)
 
@@ -166,18 +170,21 @@ def imagenet(n: str, m: str, models: str) -> dict:
             yield subsets.members
 
     started = time.perf_counter()
-    seen_by = Incidence.stacked(drawn(), n_rows, narrow=True)
+    seen_by = MembershipMatrix.stacked(drawn(), n_rows, narrow=True)
     skill = 1.5 * (met - met.mean()) / met.std()
-    hard = rng.normal(0.5, 1.5, n_judges).astype(np.float32)
+    hard = rng.normal(0.5, 1.5, n_evaluation).astype(np.float32)
     packed = np.concatenate(
         [
-            np.packbits(rng.random(n_judges, dtype=np.float32) < 1 / (1 + np.exp(hard - row[judge])))[None]
+            np.packbits(
+                rng.random(n_evaluation, dtype=np.float32)
+                < 1 / (1 + np.exp(hard - row[classes_of_evaluation]))
+            )[None]
             for row in skill
         ]
     )
-    attribution = ImplicitAttribution(seen_by, Bits(packed, n_judges))
+    attribution = ImplicitAttribution(seen_by, Bits(packed, n_evaluation))
     build = time.perf_counter() - started
-    lam, w = rng.random(n_judges), rng.random(n_rows)
+    lam, w = rng.random(n_evaluation), rng.random(n_rows)
     seconds = {}
     for name, vector in (("matvec", lam), ("rmatvec", w)):
         begun = time.perf_counter()
@@ -192,7 +199,7 @@ def imagenet(n: str, m: str, models: str) -> dict:
         "build": build,
         "members": seen_by.nbytes / 1e6,
         "outcomes": packed.nbytes / 1e6,
-        "array": 4 * n_rows * n_judges / 1e9,
+        "array": 4 * n_rows * n_evaluation / 1e9,
         "solve": solution.build_seconds + solution.solve_seconds,
         "iterations": solution.iterations,
         "gap": solution.gap,

@@ -69,7 +69,7 @@ def with_cvxpy(programs: list[Program], most_seconds: float, **options: object) 
     )
     seconds: list[float] = []
     for program in [programs[0], *programs]:
-        size.value, kappa.value = program.size, program.cap
+        size.value, kappa.value = program.budget, program.kappa
         alpha.value, beta.value = program.alpha, 1 - program.alpha
         started = time.perf_counter()
         problem.solve(**options)
@@ -127,7 +127,7 @@ def section_b(args: argparse.Namespace) -> None:
 
 
 def section_c(args: argparse.Namespace) -> None:
-    print("c. growth: implicit T, 5,000 models, p = 0.03, 5,000 judges")
+    print("c. growth: implicit T, 5,000 models, p = 0.03, 5,000 evaluation rows")
     for n in (1000, 10_000) if args.quick else (1000, 10_000, 100_000, 1_000_000):
         r = child("growth", str(n))
         print(
@@ -187,9 +187,9 @@ def child(task: str, *arguments: object) -> dict:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def prepare(folder: str, n: str, models: str, judges: str) -> dict:
+def prepare(folder: str, n: str, models: str, evaluation: str) -> dict:
     marks = [time.perf_counter()]
-    name, attribution = problems.fashion(int(n), int(models), int(judges))
+    name, attribution = problems.fashion(int(n), int(models), int(evaluation))
     marks.append(time.perf_counter())
     kappa = Program(attribution, budget=int(n) // 20).cap
     marks.append(time.perf_counter())
@@ -234,15 +234,15 @@ def with_pdlp(program: Program) -> tuple[Solution, str, float]:
     started = time.perf_counter()
     n, m = program.attribution.shape
     matrix = program.attribution.matrix.astype(np.float64)
-    judges = sparse.hstack([matrix.T, -sparse.eye_array(m)])
+    evaluation = sparse.hstack([matrix.T, -sparse.eye_array(m)])
     budget = sparse.csr_array(np.r_[np.ones(n), np.zeros(m)][None, :])
     lp = pdlp.QuadraticProgram()
-    lp.constraint_matrix = sparse.csc_matrix(sparse.vstack([judges, budget]))
+    lp.constraint_matrix = sparse.csc_matrix(sparse.vstack([evaluation, budget]))
     lp.objective_vector = np.r_[-program.alpha * program.gains, np.full(m, 1 - program.alpha)]
     lp.variable_lower_bounds = np.zeros(n + m)
     lp.variable_upper_bounds = np.r_[np.ones(n), np.full(m, np.inf)]
-    lp.constraint_lower_bounds = np.r_[np.full(m, -np.inf), program.size]
-    lp.constraint_upper_bounds = np.r_[np.full(m, program.cap), program.size]
+    lp.constraint_lower_bounds = np.r_[np.full(m, -np.inf), program.budget]
+    lp.constraint_upper_bounds = np.r_[np.full(m, program.kappa), program.budget]
     built = time.perf_counter()
     for tolerance in (1e-3, 7e-4, 5e-4, 3e-4, 1e-4):
         options = solvers_pb2.PrimalDualHybridGradientParams(num_threads=2)

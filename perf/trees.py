@@ -25,7 +25,7 @@ from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from cdvm._runtime.parallel import stream
+from cdvm._runtime.parallel import run_tasks
 from cdvm.data.split import Split
 from cdvm.learners import BoostingLearner, ForestLearner, Learner, SklearnLearner, TreeLearner
 from cdvm.sampling import Design, Subsets
@@ -60,7 +60,7 @@ def load(name: str, n_rows: int) -> Split:
             n_clusters_per_class=1 if d < 4 else 2,
         )  # fmt: skip
     order = np.random.default_rng(0).permutation(len(y))[:n_rows]
-    return Split.from_arrays(X[order], y[order], validation="out-of-bag").out_of_bag(np.arange(len(order)))
+    return Split.from_arrays(X[order], y[order], validation="out_of_bag").out_of_bag(np.arange(len(order)))
 
 
 def batched(learner: Learner) -> Run:
@@ -69,7 +69,7 @@ def batched(learner: Learner) -> Run:
         size = min(trainer.chunk, max(1, len(subsets) // 8))
         tasks = [(slice(k, k + size),) for k in range(0, len(subsets), size)]
         answer = np.empty((len(subsets), split.n_rows), dtype=np.int32)
-        for k, labels in stream(lambda part: trainer.predict(subsets[part]), tasks, prefer=trainer.prefer):
+        for k, labels in run_tasks(lambda part: trainer.predict(subsets[part]), tasks, prefer=trainer.prefer):
             answer[tasks[k][0]] = labels
         return answer
 
@@ -114,8 +114,8 @@ def lightgbm(n_trees: int, **options: Any) -> Run:
 
         def fit(m: int) -> None:
             model = lgb.train(options_, whole.subset(subsets.rows(m)), n_trees)
-            shares = model.predict(split.X, num_threads=1)
-            answers[m] = shares > 0.5 if k == 2 else shares.argmax(axis=1)
+            fractions = model.predict(split.X, num_threads=1)
+            answers[m] = fractions > 0.5 if k == 2 else fractions.argmax(axis=1)
 
         Parallel(n_jobs=-1, prefer="threads")(delayed(fit)(m) for m in range(len(subsets)))
         return answers

@@ -1,6 +1,6 @@
 """Data values against pyDVL, with converged logistic regression: ``python -m perf.valuation``.
 
-Both sides get all cores, the same rows, the same C and as many trainings. Ours is the median of three
+Both sides get all cores, the same rows, the same C and as many fits. Ours is the median of three
 repeats; pyDVL runs once, in a process of its own whose workers are started before the clock. Where it would
 take many minutes its time on fewer samples is scaled to all of them and marked ~ (``--full`` runs all).
 
@@ -63,8 +63,8 @@ def run_out_of_bag(split: Split, models: int, seed: int) -> Values:
 
 
 def run_shapley(split: Split, orders: int, seed: int) -> Values:
-    trainings = max(LEAST_ORDERS, orders) * split.n_rows
-    return shapley(split, MODEL, n_models=trainings, tolerance=0.0, seed=seed, progress=False)
+    fits = max(LEAST_ORDERS, orders) * split.n_rows
+    return shapley(split, MODEL, n_models=fits, tolerance=0.0, seed=seed, progress=False)
 
 
 LINES = (
@@ -99,9 +99,9 @@ def compare(line: Line, split: Split, full: bool) -> None:
     again = line.ours(split, count, 1)
     scaled = seconds * line.samples / count
     how = f"~ from {count} {line.unit} in {seconds:.0f} s" if count < line.samples else "in full"
-    trainings = line.samples * (split.n_rows if line.unit == "orders" else 1)
+    fits = line.samples * (split.n_rows if line.unit == "orders" else 1)
     print(
-        f"{line.name:<28} {trainings:>9} {our_seconds:>8.2f} {scaled:>8.1f} {scaled / our_seconds:>7.0f}x "
+        f"{line.name:<28} {fits:>9} {our_seconds:>8.2f} {scaled:>8.1f} {scaled / our_seconds:>7.0f}x "
         f"{GOAL:>5}x {rank_correlation(ours.values, theirs):>10.3f} "
         f"{rank_correlation(ours.values, again.values):>8.3f}  {how}",
         flush=True,
@@ -131,7 +131,7 @@ def main() -> None:
         f"{os.cpu_count()} cores{load}, Python {platform.python_version()}, NumPy {np.__version__}\n"
     )
     print(
-        f"{'method':<28} {'trainings':>9} {'ours s':>8} {'pyDVL s':>8} {'ratio':>8} {'goal':>6} "
+        f"{'method':<28} {'fits':>9} {'ours s':>8} {'pyDVL s':>8} {'ratio':>8} {'goal':>6} "
         f"{'rank corr.':>10} {'at best':>8}  pyDVL's run"
     )
     for line in LINES:

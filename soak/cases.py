@@ -59,9 +59,9 @@ class _CentroidTrainer(Trainer):
 
 
 def small_split(n_rows: int = 90) -> Split:
-    """Rows around three centres, each a judge out of bag."""
+    """Rows around three centres, each an evaluation row out of bag."""
     X, y = _rows(n_rows)
-    return Split.from_arrays(X, y, validation="out-of-bag", test_size=0.0, random_state=0)
+    return Split.from_arrays(X, y, validation="out_of_bag", test_size=0.0, random_state=0)
 
 
 def _rows(n_rows: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -97,8 +97,8 @@ def require_same(found: Outcomes, alone: Outcomes, *, where: str, part: bool = F
     expected = alone.degenerate_models[np.isin(alone.degenerate_models, found.models)]
     if not np.array_equal(found.degenerate_models, expected):
         raise Wrong("wrong bits", f"{where}: other models are degenerate")
-    if found.declaration != alone.declaration:
-        raise Wrong("wrong bits", f"{where}: another declaration")
+    if found.manifest != alone.manifest:
+        raise Wrong("wrong bits", f"{where}: another manifest")
 
 
 def write_table(path: Path, n_rows: int = 150) -> Path:

@@ -18,7 +18,7 @@ from cdvm.outcomes.recording import Outcomes
 from soak.cases import record, require_same
 from soak.processes import LIMIT, Process, action, require_clear, start
 from soak.stores import chunks_in, require_kept, whole_files
-from soak.verdicts import Fault, Kind, Missed, Wrong, judged
+from soak.verdicts import Fault, Kind, Missed, Wrong, verdict_of
 
 __all__ = ["KIND"]
 
@@ -103,7 +103,7 @@ def _strike(rng: Random, alone: Path, here: Path) -> Iterator[Fault]:
             if late:
                 raise Missed
 
-        yield judged(f"{victim} of a cluster killed after {after:.3f} s", check)
+        yield verdict_of(f"{victim} of a cluster killed after {after:.3f} s", check)
         if victim == "scheduler":
             cluster.stop()
             cluster = _Cluster(here / f"cluster-{number}")

@@ -12,12 +12,12 @@ from soak.damage import damage
 from soak.kills import RUNS, Run
 from soak.processes import Ended, command, require_clear
 from soak.stores import spoil
-from soak.verdicts import Fault, Kind, Wrong, judged
+from soak.verdicts import Fault, Kind, Wrong, verdict_of
 
 __all__ = ["KIND"]
 
 _FAULTS = 4  # a round
-_FRESH = 0.1  # share of runs that start Python
+_FRESH = 0.1  # fraction of runs that start Python
 
 
 def _alone(here: Path) -> None:
@@ -65,7 +65,7 @@ def _strike(rng: Random, alone: Path, here: Path) -> Iterator[Fault]:
                     raise Wrong("lost", f"the cure does not help: {ended.err}")
             run.compare(place, expected)
 
-        yield judged(f"{name}: {what}", check)
+        yield verdict_of(f"{name}: {what}", check)
         shutil.rmtree(place)
 
 

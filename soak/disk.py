@@ -17,7 +17,7 @@ from soak.cases import record, require_same, write_table
 from soak.kills import RUNS, require_same_report
 from soak.processes import Ended, action, command, require_clear
 from soak.stores import chunks_in
-from soak.verdicts import Fault, Kind, Missed, Wrong, judged
+from soak.verdicts import Fault, Kind, Missed, Wrong, verdict_of
 
 __all__ = ["KIND"]
 
@@ -52,7 +52,7 @@ def _strike(rng: Random, alone: Path, here: Path) -> Iterator[Fault]:
             free = rng.randrange(max(file.stat().st_size for file in files))
             narrow = _short_files(free)
         place = disk / str(number)
-        yield judged(f"{name} with {free} bytes free", _full(name, alone, place, here / "log", narrow))
+        yield verdict_of(f"{name} with {free} bytes free", _full(name, alone, place, here / "log", narrow))
         if mounted:
             subprocess.run(["umount", disk], check=True)
         else:

@@ -17,7 +17,7 @@ from cdvm.selection import Selection
 from cdvm.valuation import Values, value_rows
 from soak.cases import Centroids, record, small_split
 from soak.damage import damage
-from soak.verdicts import Fault, Kind, Wrong, judged, told
+from soak.verdicts import Fault, Kind, Wrong, told, verdict_of
 
 __all__ = ["KIND"]
 
@@ -69,7 +69,7 @@ def _strike(rng: Random, alone: Path, here: Path) -> Iterator[Fault]:
                 if str(file) not in str(error):
                     raise Wrong("silent", f"an error that does not name the file: {error}") from error
 
-        yield judged(f"{original.name}: {what}", check)
+        yield verdict_of(f"{original.name}: {what}", check)
         shutil.rmtree(file) if file.is_dir() else file.unlink(missing_ok=True)
 
 

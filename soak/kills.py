@@ -16,13 +16,13 @@ from soak.cases import require_same, write_table
 from soak.processes import Process, command, require_clear
 from soak.results import done_units, require_same_results
 from soak.stores import require_kept, whole_files
-from soak.verdicts import Fault, Kind, Missed, Wrong, judged, told
+from soak.verdicts import Fault, Kind, Missed, Wrong, told, verdict_of
 
 __all__ = ["KIND", "RUNS", "Run", "require_same_report"]
 
 _KILLS = 4  # at most, until a run is left to end
-_FRESH = 0.15  # share of runs that start Python
-_PARALLEL = 0.15  # share of runs with worker processes
+_FRESH = 0.15  # fraction of runs that start Python
+_PARALLEL = 0.15  # fraction of runs with worker processes
 _PATIENCE = 30  # seconds until workers must be gone
 _SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 
@@ -149,6 +149,9 @@ def _strike(rng: Random, alone: Path, here: Path) -> Iterator[Fault]:
             late: bool = late,
             last: bool = last,
         ) -> None:
+            if _closing_down(process, number) and begun:
+                run.compare(here, alone / name)
+                raise Missed
             _consequences(process, number, begun)
             run.kept(here, before)
             if last:
@@ -156,7 +159,7 @@ def _strike(rng: Random, alone: Path, here: Path) -> Iterator[Fault]:
             if late:
                 raise Missed
 
-        yield judged(f"{signal.Signals(number).name} to {how} after {after:.3f} s", check)
+        yield verdict_of(f"{signal.Signals(number).name} to {how} after {after:.3f} s", check)
         if last:
             break
 
@@ -165,6 +168,12 @@ def _files(here: Path) -> set[tuple[str, int]]:
     """What is there but for logs, and when it was written."""
     places = [place for place in here.iterdir() if place.is_dir()]
     return {(str(file), file.lstat().st_mtime_ns) for place in places for file in place.rglob("*")}
+
+
+def _closing_down(process: Process, number: int) -> bool:
+    """Whether the signal came in silence, as it may after the answer, while Python is closing down."""
+    ended = process.wait()
+    return number != signal.SIGKILL and ended.code == -number and not ended.err
 
 
 def _consequences(process: Process, number: int, begun: bool) -> None:

@@ -22,7 +22,7 @@ from moto.server import ThreadedMotoServer
 from cdvm.outcomes.recording import Outcomes
 from soak.cases import record, require_same
 from soak.processes import LIMIT, Process, action, require_clear, start
-from soak.verdicts import Fault, Kind, Missed, Wrong, judged
+from soak.verdicts import Fault, Kind, Missed, Wrong, verdict_of
 from soak.writers import require_one_seed
 
 __all__ = ["KIND"]
@@ -114,7 +114,7 @@ def _strike(rng: Random, alone: Path, here: Path) -> Iterator[Fault]:
         fault = rng.choice([_stopped, _stopped, _hanging, _emptied, _killed, _two_seeds, _altered])
         address, log = f"s3://{_BUCKET}/{number}", here / str(number)
         what, check = fault(rng, server, address, expected, log)
-        yield judged(what, check)
+        yield verdict_of(what, check)
     server.process.send(signal.SIGKILL)
 
 

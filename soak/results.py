@@ -13,7 +13,7 @@ from cdvm.benchmark.results import ORDER, Results
 from cdvm.benchmark.runner import run_benchmark
 from cdvm.errors import InputError
 from soak.damage import damage
-from soak.verdicts import Fault, Kind, Wrong, check_line, judged, told
+from soak.verdicts import Fault, Kind, Wrong, check_line, told, verdict_of
 
 __all__ = ["KIND", "done_units", "require_same_results"]
 
@@ -94,7 +94,7 @@ def _strike(rng: Random, alone: Path, here: Path) -> Iterator[Fault]:
                 shutil.rmtree(out)  # the cure
                 _require_same_frame(_run(out).frame, expected)
 
-        yield judged(f"{state}: {what}", check)
+        yield verdict_of(f"{state}: {what}", check)
         shutil.rmtree(out, ignore_errors=True)
 
 

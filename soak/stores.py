@@ -13,7 +13,7 @@ from cdvm.outcomes.recording import Outcomes
 from cdvm.outcomes.status import store_status
 from soak.cases import N_MODELS, record, require_same
 from soak.damage import damage
-from soak.verdicts import Fault, Kind, Wrong, check_line, judged, told
+from soak.verdicts import Fault, Kind, Wrong, check_line, told, verdict_of
 
 __all__ = ["KIND", "chunks_in", "require_kept", "spoil", "whole_files"]
 
@@ -45,7 +45,7 @@ def _strike(rng: Random, alone: Path, here: Path) -> Iterator[Fault]:
             spoil(rng, store, alone / f"foreign-{outcome}") for _ in range(rng.choice([1, 1, 1, 2, 5]))
         )
         reader = rng.choice([_load, _status, None])
-        yield judged(what, _consequences(store, alone / outcome, expected, reader))
+        yield verdict_of(what, _consequences(store, alone / outcome, expected, reader))
         shutil.rmtree(store)
 
 
@@ -62,8 +62,9 @@ def spoil(rng: Random, store: Path, foreign: Path) -> str:
         for chunk in strangers:
             _copy(chunk, store)
         return "all chunks of another seed added"
-    if chance < 0.25:
-        chunk = rng.choice(chunks)
+    whole = [chunk for chunk in chunks if chunk.is_file()]
+    if chance < 0.25 and whole:
+        chunk = rng.choice(whole)
         copy = store / _renumbered(rng, chunk.name)
         if rng.random() < 0.5:
             chunk.rename(copy)
@@ -154,7 +155,7 @@ def _load(store: Path, known: list[Outcomes]) -> None:
     names = {file.name for file in chunks_in(store) if file.is_file()}
     warned = told(lambda: loaded.append(Outcomes.load(store)))
     # with the whole manifest of another run it is a store of that run
-    owner = next((run for run in known if run.declaration == loaded[0].declaration), known[0])
+    owner = next((run for run in known if run.manifest == loaded[0].manifest), known[0])
     require_same(loaded[0], owner, where="loaded", part=True)
     missing = N_MODELS - loaded[0].n_models
     if missing and not warned and 20 * len(names) >= N_MODELS:

@@ -1,4 +1,4 @@
-"""What came of a fault, and the rules it is judged by.
+"""What came of a fault, and the rules it is evaluated by.
 
 After a fault a run ends with the same bits as one that was left alone, or with one line that says what to do.
 """
@@ -16,7 +16,7 @@ from typing import Literal
 
 from cdvm.errors import InputError
 
-__all__ = ["BAD", "Fault", "Kind", "Missed", "Verdict", "Wrong", "check_line", "judged", "told"]
+__all__ = ["BAD", "Fault", "Kind", "Missed", "Verdict", "Wrong", "check_line", "told", "verdict_of"]
 
 Verdict = Literal["ok", "missed", "lost", "wrong bits", "traceback", "silent", "left behind", "hang"]
 BAD: tuple[Verdict, ...] = ("lost", "wrong bits", "traceback", "silent", "left behind", "hang")
@@ -66,7 +66,7 @@ class Missed(Exception):
     """The run was over before the fault came; nothing was wrong."""
 
 
-def judged(what: str, check: Callable[[], None]) -> Fault:
+def verdict_of(what: str, check: Callable[[], None]) -> Fault:
     """The fault whose consequences ``check`` looks at; a clear error of the library's is a good end."""
     try:
         check()

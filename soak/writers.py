@@ -13,7 +13,7 @@ from cdvm.outcomes.recording import Outcomes
 from soak.cases import N_MODELS, record, require_same, write_table
 from soak.kills import RUNS
 from soak.processes import Ended, Process, action, command, require_clear
-from soak.verdicts import Fault, Kind, Wrong, judged, told
+from soak.verdicts import Fault, Kind, Wrong, told, verdict_of
 
 __all__ = ["KIND", "require_one_seed"]
 
@@ -37,7 +37,7 @@ def _strike(rng: Random, alone: Path, here: Path) -> Iterator[Fault]:
         place = here / str(number)
         place.mkdir()
         what, check = fault(rng, alone, place)
-        yield judged(what, check)
+        yield verdict_of(what, check)
 
 
 def _expected(alone: Path) -> dict[int, Outcomes]:
@@ -58,7 +58,7 @@ def _shared(rng: Random, alone: Path, here: Path) -> tuple[str, Callable[[], Non
         for ended in [run.wait() for run in runs]:
             require_clear(ended)
             if ended.code or ended.err:
-                raise Wrong("lost", f"a writer that shares a store: {ended.err}")
+                raise Wrong("lost", f"a writer that fractions a store: {ended.err}")
         require_same(Outcomes.load(here / "store"), _expected(alone)[1], where="shared store")
 
     return f"{len(ranges)} writers of {ranges} at once", check

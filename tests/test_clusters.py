@@ -86,9 +86,9 @@ def test_shapley_collapses_to_a_constant_when_train_and_test_agree():
 
 def test_attribution_has_one_block_a_cluster(game):
     T = game.attribution([2, 1, 3, 1], tau=[0.1, 0.2, 0.3, 0.4]).dense()
-    judge = [0, 0, 1, 2, 2, 2, 3]
+    cluster = [0, 0, 1, 2, 2, 2, 3]
     for i, k in enumerate(MEMBER):
-        for j, other in enumerate(judge):
+        for j, other in enumerate(cluster):
             assert T[i, j] == pytest.approx([0.1, 0.2, 0.3, 0.4][k] if k == other else 0.0)
 
 

@@ -27,7 +27,7 @@ def _close():
 
 
 def test_curves_band_and_line_are_drawn():
-    ax = plot_curves([0.1, 0.2], {"CDVM": [0.8, 0.9]}, random=([0.7, 0.8], [0.05, 0.02]), everything=0.95)
+    ax = plot_curves([0.1, 0.2], {"CDVM": [0.8, 0.9]}, random=([0.7, 0.8], [0.05, 0.02]), all_rows=0.95)
     names = {line.get_label(): line.get_ydata() for line in ax.lines}
     np.testing.assert_allclose(names["CDVM"], [0.8, 0.9])
     np.testing.assert_allclose(names["random"], [0.7, 0.8])

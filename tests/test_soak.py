@@ -6,7 +6,7 @@ import pytest
 from cdvm.errors import StoreError
 from soak import files, stores
 from soak.cases import record, require_same
-from soak.verdicts import Wrong, judged
+from soak.verdicts import Wrong, verdict_of
 
 
 @pytest.mark.parametrize("kind", [stores.KIND, files.KIND], ids=lambda kind: kind.name)
@@ -26,7 +26,7 @@ def test_what_must_not_come_of_a_fault_is_seen():
     other = replace(alone, data=alone.data ^ 1)
 
     def verdict(check):
-        return judged("a fault", check).verdict
+        return verdict_of("a fault", check).verdict
 
     assert verdict(lambda: require_same(alone, alone, where="here")) == "ok"
     assert verdict(lambda: require_same(other, alone, where="here")) == "wrong bits"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cdvm.datasets import ClusterGame, dataset_info, dataset_names, load_dataset, make_clusters
     from cdvm.errors import InputError, InputWarning, StoreError
     from cdvm.evaluation.refinement.search import refine
-    from cdvm.evaluation.scoring import compare_with_random, evaluate_sets, judge_sets, random_sets
+    from cdvm.evaluation.scoring import compare_with_random, evaluate_sets, random_sets, score_sets
     from cdvm.learners import (
         Learner,
         LogisticLearner,
@@ -61,7 +61,7 @@ _HOME = {
     "cdvm._runtime.cluster": ["on_cluster"],
     "cdvm.datasets": ["ClusterGame", "dataset_info", "dataset_names", "load_dataset", "make_clusters"],
     "cdvm.errors": ["InputError", "InputWarning", "StoreError"],
-    "cdvm.evaluation.scoring": ["compare_with_random", "evaluate_sets", "judge_sets", "random_sets"],
+    "cdvm.evaluation.scoring": ["compare_with_random", "evaluate_sets", "score_sets", "random_sets"],
     "cdvm.learners": [
         "Learner",
         "LogisticLearner",

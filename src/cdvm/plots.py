@@ -29,9 +29,9 @@ def plot_curves(
     curves: Mapping[str, ArrayLike],
     *,
     random: tuple[ArrayLike, ArrayLike] | None = None,
-    everything: float | None = None,
+    all_rows: float | None = None,
     ax: Axes | None = None,
-    xlabel: str = "share of rows kept",
+    xlabel: str = "fraction of rows kept",
     ylabel: str = "accuracy",
 ) -> Axes:
     """Accuracy over what is retained.
@@ -39,9 +39,9 @@ def plot_curves(
     Parameters
     ----------
     retained : sequence
-        Shares (or numbers) of rows kept.
+        Fractions (or numbers) of rows kept.
     curves : mapping from a name to as many accuracies
-    random : (mean, deviation), optional
+    random : (mean, standard deviation), optional
         Random rows, drawn as a band.
     everything : float, optional
         Accuracy with all rows, drawn as a line.
@@ -56,8 +56,8 @@ def plot_curves(
     for number, (name, curve) in enumerate(curves.items()):
         marker = _MARKERS[number % len(_MARKERS)]
         ax.plot(at, _as_long(curve, at, name), color=_colour(number), marker=marker, label=name)
-    if everything is not None:
-        ax.axhline(everything, color="black", linestyle=":", linewidth=1, label="all rows")
+    if all_rows is not None:
+        ax.axhline(all_rows, color="black", linestyle=":", linewidth=1, label="all rows")
     ax.set(xlabel=xlabel, ylabel=ylabel)
     ax.legend(frameon=False)
     return ax
@@ -214,7 +214,7 @@ def _numbers(values: Any) -> NDArray[np.float64]:
 def _as_long(curve: ArrayLike, at: NDArray[Any], name: str) -> NDArray[np.float64]:
     numbers = np.asarray(curve, dtype=np.float64)
     if numbers.shape != at.shape:
-        raise InputError(f"{name} has {numbers.size} numbers for {at.size} retained shares")
+        raise InputError(f"{name} has {numbers.size} numbers for {at.size} retained fractions")
     return numbers
 
 

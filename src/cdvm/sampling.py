@@ -22,7 +22,7 @@ from sklearn.utils import check_random_state
 
 from cdvm.errors import InputError
 
-__all__ = ["Design", "DesignKind", "Stream", "Subsets", "default_inclusion", "draw_words", "seed_of"]
+__all__ = ["Design", "DesignKind", "RandomStream", "Subsets", "default_inclusion", "draw_words", "seed_of"]
 
 DesignKind = Literal["bernoulli", "fixed", "bootstrap"]
 
@@ -39,7 +39,7 @@ def default_inclusion(n_rows: int, n_classes: int) -> float:
     return min(0.5, max(0.03, max(10, 3 * n_classes) / n_rows))
 
 
-class Stream(IntEnum):
+class RandomStream(IntEnum):
     """Independent sequences of one seed, one per purpose."""
 
     MEMBERS = 0
@@ -52,11 +52,11 @@ class Stream(IntEnum):
     FLIPS = 7
 
 
-def draw_words(seed: int, stream: Stream, first: int, count: int, words: int) -> NDArray[np.uint64]:
+def draw_words(seed: int, stream: RandomStream, first: int, count: int, words: int) -> NDArray[np.uint64]:
     """Random 64-bit words of items ``first`` to ``first + count``: one row an item, ``words`` columns.
 
-    >>> whole = draw_words(7, Stream.MEMBERS, 0, 5, 3)
-    >>> bool((draw_words(7, Stream.MEMBERS, 3, 2, 3) == whole[3:]).all())
+    >>> whole = draw_words(7, RandomStream.MEMBERS, 0, 5, 3)
+    >>> bool((draw_words(7, RandomStream.MEMBERS, 3, 2, 3) == whole[3:]).all())
     True
     """
     blocks = -(-words // 4)  # Philox makes four words a counter value
@@ -127,7 +127,7 @@ class Design:
     n_rows : int
         Rows of the training set.
     inclusion : float
-        *p*: the probability of a row, or the share of rows drawn.
+        *p*: the probability of a row, or the fraction of rows drawn.
     kind : {"bernoulli", "fixed", "bootstrap"}
     seed : int
 
@@ -185,12 +185,12 @@ class Design:
 
     def _draw(self, first: int, count: int) -> sparse.csr_array:
         if self.kind == "fixed":
-            keys = draw_words(self.seed, Stream.MEMBERS, first, count, self.n_rows)
+            keys = draw_words(self.seed, RandomStream.MEMBERS, first, count, self.n_rows)
             row = np.argpartition(keys, self.size - 1, axis=1)[:, : self.size]
         else:
             # 32 bits decide a row exactly enough (2**-32) at half the cost of 64.
             draws = self.n_rows if self.kind == "bernoulli" else self.size
-            words = draw_words(self.seed, Stream.MEMBERS, first, count, -(-draws // 2))
+            words = draw_words(self.seed, RandomStream.MEMBERS, first, count, -(-draws // 2))
             halves = np.ascontiguousarray(words.astype("<u8", copy=False)).view("<u4")[:, :draws]
             if self.kind == "bernoulli":
                 inside = halves < np.uint32(min(round(self.inclusion * 2**32), 2**32 - 1))

@@ -45,10 +45,11 @@ class Selection:
         that was estimated. It says nothing about accuracy: T is a linear view, and an estimate. A refined set
         leaves the program behind on purpose; its gap tells how far.
     score : float or None
-        The judges' score of a model trained on the set, where it was computed to tune.
+        The score on the evaluation rows of a model trained on the set, where it was computed to tune.
     optimism : float or None
-        After :func:`cdvm.refine`: the gain on the judges searched on less the gain on judges held back.
-    trainings : int or None
+        After :func:`cdvm.refine`: the gain on the evaluation rows searched on less the gain on evaluation
+        rows held back.
+    fits : int or None
         Models that :func:`cdvm.refine` trained.
     """
 
@@ -65,7 +66,7 @@ class Selection:
     gap: float | None = None
     score: float | None = None
     optimism: float | None = None
-    trainings: int | None = None
+    fits: int | None = None
 
     @classmethod
     def of_rows(cls, split: Split, rows: NDArray[np.int64], *, method: str, seconds: float) -> Selection:
@@ -84,7 +85,7 @@ class Selection:
         else:
             words.append(f"alpha={self.alpha:g}, kappa={self.kappa:.4g}")
         if self.refined:
-            words.append(f"refined by {self.trainings} trainings")
+            words.append(f"refined by {self.fits} fits")
         elif self.gap is not None:
             words.append(f"gap={self.gap:.2%}")
         return f"Selection({', '.join(words)})"
@@ -92,7 +93,7 @@ class Selection:
     @property
     def refined(self) -> bool:
         """Whether :func:`cdvm.refine` went on from the rows first chosen."""
-        return self.trainings is not None
+        return self.fits is not None
 
     @property
     def mask(self) -> NDArray[np.bool_]:
@@ -108,7 +109,7 @@ class Selection:
 
     @property
     def retained(self) -> float:
-        """Share of the candidates that is kept."""
+        """Fraction of the candidates that is kept."""
         return len(self) / len(self.candidates)
 
     def take(self, table: Any) -> Any:

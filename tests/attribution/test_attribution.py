@@ -116,10 +116,10 @@ def test_standard_errors_match_the_spread_over_repeated_designs():
 def test_standard_error_is_that_of_a_difference_of_two_means(rng, binary):
     members, outcomes, implicit = random_attribution(rng, models=14, inclusion=0.7, binary=binary)
     seen, error = members.toarray() > 0, implicit.stderr()
-    for row, judge in np.argwhere(np.isfinite(error)):
-        parts = outcomes[seen[:, row], judge], outcomes[~seen[:, row], judge]
+    for row, column in np.argwhere(np.isfinite(error)):
+        parts = outcomes[seen[:, row], column], outcomes[~seen[:, row], column]
         variances = [part.astype(float).var() / (len(part) - 1) for part in parts]
-        assert error[row, judge] == pytest.approx(np.sqrt(sum(variances)), rel=1e-4, abs=1e-6)
+        assert error[row, column] == pytest.approx(np.sqrt(sum(variances)), rel=1e-4, abs=1e-6)
 
 
 def test_standard_error_is_unknown_where_fewer_than_two_models_saw_a_row():
@@ -130,16 +130,18 @@ def test_standard_error_is_unknown_where_fewer_than_two_models_saw_a_row():
 
 
 @pytest.mark.parametrize("binary", [True, False])
-@pytest.mark.parametrize("judge_rows", [np.arange(30), np.array([3, 4, 11, 29])], ids=["all", "some"])
-def test_training_rows_are_judged_by_the_models_that_did_not_see_them(rng, binary, judge_rows, tmp_path):
-    m = len(judge_rows)
+@pytest.mark.parametrize("evaluation_rows", [np.arange(30), np.array([3, 4, 11, 29])], ids=["all", "some"])
+def test_training_rows_are_evaluated_by_the_models_that_did_not_see_them(
+    rng, binary, evaluation_rows, tmp_path
+):
+    m = len(evaluation_rows)
     members, outcomes, _ = random_attribution(rng, m=m, binary=binary)
-    seen = members.toarray()[:, judge_rows] > 0
+    seen = members.toarray()[:, evaluation_rows] > 0
     mean = np.array([outcomes[~seen[:, j], j].mean() for j in range(m)])
     T = naive(members, np.where(seen, mean, outcomes))
-    made = ImplicitAttribution(members, outcomes, judge_rows)
+    made = ImplicitAttribution(members, outcomes, evaluation_rows)
     assert np.allclose(made.dense(), T, atol=1e-6)
-    assert (made.dense()[judge_rows, np.arange(m)] == 0).all()
+    assert (made.dense()[evaluation_rows, np.arange(m)] == 0).all()
     lam, w = rng.normal(size=m), rng.normal(size=30)
     assert np.allclose(made.matvec(lam), T @ lam, atol=1e-5)
     assert np.allclose(made.rmatvec(w), w @ T, atol=1e-5)
@@ -150,12 +152,12 @@ def test_training_rows_are_judged_by_the_models_that_did_not_see_them(rng, binar
     assert np.allclose(thin[thin != 0], T[thin != 0], atol=1e-6)
     # what models say of rows they saw is of no consequence
     other = np.where(seen, 1 - outcomes, outcomes).astype(outcomes.dtype)
-    assert (ImplicitAttribution(members, other, judge_rows).dense() == made.dense()).all()
+    assert (ImplicitAttribution(members, other, evaluation_rows).dense() == made.dense()).all()
     loaded = Attribution.load(made.save(tmp_path / "attribution"))
     assert (loaded.dense() == made.dense()).all()
 
 
-def test_a_judge_that_every_model_saw_gets_nothing(rng):
+def test_an_evaluation_row_that_every_model_saw_gets_nothing(rng):
     members = sparse.csr_array(np.array([[1, 0], [1, 1], [1, 0]]))
     made = ImplicitAttribution(members, rng.integers(0, 2, (3, 2)).astype(np.uint8), np.arange(2))
     assert (made.dense()[:, 0] == 0).all()

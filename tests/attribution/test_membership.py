@@ -1,4 +1,4 @@
-"""Incidence: the same products and rows as the sparse matrix it stands for."""
+"""MembershipMatrix: the same products and rows as the sparse matrix it stands for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 import cdvm.attribution.membership
-from cdvm.attribution.membership import Incidence
+from cdvm.attribution.membership import MembershipMatrix
 
 
 @pytest.fixture(params=[1, 7, 1 << 20], ids=lambda size: f"slices of {size}")
@@ -19,7 +19,7 @@ def pair(request, monkeypatch):
     dense[4] = dense[22] = False
     dense[5] = True
     matrix = sparse.csr_array(dense.astype(np.float64))
-    return Incidence(matrix.indices, matrix.indptr, matrix.shape), dense.astype(np.float64)
+    return MembershipMatrix(matrix.indices, matrix.indptr, matrix.shape), dense.astype(np.float64)
 
 
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
@@ -52,7 +52,7 @@ def test_rows_match_the_dense_matrix(pair, rows):
 
 
 def test_empty_matrix():
-    incidence = Incidence(np.empty(0, np.int32), np.zeros(4, np.int32), (3, 5))
+    incidence = MembershipMatrix(np.empty(0, np.int32), np.zeros(4, np.int32), (3, 5))
     assert (incidence @ np.ones(5)).tolist() == [0.0, 0.0, 0.0]
 
 
@@ -61,7 +61,7 @@ def test_empty_matrix():
 def test_stacked_blocks_are_transposed_together(cuts, narrow):
     dense = np.random.default_rng(1).random((23, 17)) < 0.3
     blocks = (sparse.csr_array(dense[a:b].astype(np.int32)) for a, b in itertools.pairwise(cuts))
-    stacked = Incidence.stacked(blocks, 17, narrow=narrow)
+    stacked = MembershipMatrix.stacked(blocks, 17, narrow=narrow)
     assert stacked.indices.dtype == (np.uint16 if narrow else np.int32)
     assert stacked.nbytes == stacked.indices.nbytes + stacked.indptr.nbytes
     assert (stacked.to_csr().toarray() == dense.T).all()
@@ -75,6 +75,6 @@ def test_positions_widen_where_16_bits_do_not_suffice(monkeypatch):
     monkeypatch.setattr(cdvm.attribution.membership, "_NARROW", 20)
     dense = np.random.default_rng(1).random((23, 17)) < 0.3
     blocks = [sparse.csr_array(dense[:12].astype(np.int32)), sparse.csr_array(dense[12:].astype(np.int32))]
-    stacked = Incidence.stacked(blocks, 17, narrow=True)
+    stacked = MembershipMatrix.stacked(blocks, 17, narrow=True)
     assert stacked.indices.dtype == np.int32
     assert (stacked.to_csr().toarray() == dense.T).all()

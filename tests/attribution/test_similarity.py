@@ -19,8 +19,8 @@ from cdvm import (
 
 
 def oracle(split, k):
-    """One judge at a time, with scikit-learn's neighbours."""
-    X, y = split.judges
+    """One evaluation row at a time, with scikit-learn's neighbours."""
+    X, y = split.evaluation
     apart, near = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(split.X).kneighbors(X)
     T = np.zeros((split.n_rows, len(y)))
     for j in range(len(y)):
@@ -132,7 +132,7 @@ def test_the_pruner_takes_either(digits, attribution):
 
 
 def test_a_row_is_no_neighbour_of_itself():
-    split = Split.from_arrays(*load_wine(return_X_y=True), validation="out-of-bag").standardized()
+    split = Split.from_arrays(*load_wine(return_X_y=True), validation="out_of_bag").standardized()
     T = similarity_attribution(split, neighbors=500).dense()
     assert (np.diag(T) == 0).all()
     assert np.count_nonzero(T) == 178 * 177

@@ -45,7 +45,7 @@ def line(
         "kappa": np.nan,
         "gap": np.nan,
         "optimism": np.nan,
-        "trainings": np.nan,
+        "fits": np.nan,
         "seconds_prepare": 1.0,
         "seconds_optimise": 0.5,
         "seed": repetition,
@@ -83,15 +83,15 @@ def run(datasets=("pol", "nomao", "cifar10"), repetitions=4, protocol="paper", a
 
 def _curve(rng, dataset, number, method, skill, repetition, protocol, worth, budgets):
     for budget in budgets:
-        share = budget / 1000
-        mean = 0.62 - 0.03 * number + 0.18 * share**0.5 + skill * (1 - share)
+        fraction = budget / 1000
+        mean = 0.62 - 0.03 * number + 0.18 * fraction**0.5 + skill * (1 - fraction)
         for draw in range(2 if method == "Random" else 1):
             kept = np.sort(np.argsort(worth + 0.5 * rng.random(1000))[:budget])
             more = {}
             if method in {"CDVM5k", "CDVM10k"}:
                 more = {"kappa": GRID[min(budget // 60, 4)], "alpha": float(rng.choice([0.0, 0.3, 0.6, 1.0]))}
             if method == "CDVM+refine":
-                more = {"trainings": 5000, "optimism": 0.01, "seconds_optimise": 4.0}
+                more = {"fits": 5000, "optimism": 0.01, "seconds_optimise": 4.0}
             yield line(
                 dataset,
                 method,

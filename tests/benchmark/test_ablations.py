@@ -85,14 +85,14 @@ def test_exposure_is_p_times_models_and_normalised_among_variants(frame):
 
 def test_chosen_shares_are_of_all_runs_at_a_budget(frame):
     table = chosen(frame)
-    assert table.groupby(["dataset", "percent"])["share"].sum().to_list() == pytest.approx([1.0] * 18)
+    assert table.groupby(["dataset", "percent"])["fraction"].sum().to_list() == pytest.approx([1.0] * 18)
     everywhere = table[table["dataset"] == "all"].set_index("percent")
     assert everywhere.loc[5.0, "kappa"] == GRID[0]
     assert everywhere.loc[30.0, "mean"] == pytest.approx(GRID[4])
-    alpha = chosen(frame, "alpha").query("dataset == 'pol' and percent == 10").set_index("alpha")["share"]
+    alpha = chosen(frame, "alpha").query("dataset == 'pol' and percent == 10").set_index("alpha")["fraction"]
     rows = frame.query("dataset == 'pol' and method == 'CDVM5k' and budget == 100")["alpha"]
-    for value, share in alpha.items():
-        assert share == pytest.approx((rows == value).mean())
+    for value, fraction in alpha.items():
+        assert fraction == pytest.approx((rows == value).mean())
     assert chosen(frame, method="Random").empty
 
 
@@ -107,12 +107,12 @@ def test_overlap_matches_sets_of_rows(frame, same_seed):
                 (round(100 * r), k): {int(i) for i in rows_kept}
                 for r, k, rows_kept in rows[["retained", "repetition", "kept"]].itertuples(index=False)
             }
-            shares = [
+            fractions = [
                 len(kept[level_a, r] & kept[level_b, s]) / min(len(kept[level_a, r]), len(kept[level_b, s]))
                 for r, s in itertools.product(range(3), repeat=2)
                 if (r == s) == same_seed
             ]
-            over_datasets.append(np.mean(shares))
+            over_datasets.append(np.mean(fractions))
         assert found.iloc[a, b] == pytest.approx(np.mean(over_datasets))
     if same_seed:
         assert np.diag(found).tolist() == [1.0] * 6

@@ -58,7 +58,7 @@ def test_one_row_per_data_set_method_budget_repetition_and_draw(whole):
 def test_accuracy_is_that_of_a_model_on_the_kept_rows(whole):
     for row in whole.frame.query("method == 'CDVM'").itertuples():
         split, learner = SMALL.split("wine", row.repetition), SMALL.learner("wine", row.repetition)
-        parts = (split.X_test, split.y_test), split.judges
+        parts = (split.X_test, split.y_test), split.evaluation
         again = evaluate_sets(split, learner, [row.kept], *parts, seed=row.seed)
         np.testing.assert_allclose([row.accuracy, row.validation], again[:, 0, 0])
 
@@ -68,7 +68,7 @@ def test_worst_class_against_a_loop(whole):
     rows = np.arange(30)
     answers = task.learner.predict(task.split, _subsets([rows], task), task.split.X_test)[0]
     expected = min((answers[task.split.y_test == k] == k).mean() for k in np.unique(task.split.y_test))
-    assert task.judged([rows])["worst_class"][0] == pytest.approx(expected)
+    assert task.scored([rows])["worst_class"][0] == pytest.approx(expected)
 
 
 def _subsets(sets, task):

@@ -30,7 +30,7 @@ def test_the_papers_table_is_whole():
     assert (table.groupby("dataset")["method"].nunique() == 6).sum() == 5  # nomao has CDVM-n too
     assert table["paper"].between(0.3, 0.96).all()
     line = table.query("dataset == 'cifar10' and method == 'CDVM10k' and percent == 5")
-    assert line[["paper", "paper_deviation"]].to_numpy().tolist() == [[0.463, 0.03]]
+    assert line[["paper", "paper_std"]].to_numpy().tolist() == [[0.463, 0.03]]
 
 
 def test_the_papers_table_is_a_copy():
@@ -48,7 +48,7 @@ def test_deviations_are_over_all_draws_and_pairs_over_repetitions():
     )
     found = means(frame).iloc[0]
     assert found["accuracy"] == pytest.approx(0.75)
-    assert found["deviation"] == pytest.approx(np.std([0.6, 0.7, 0.8, 0.9], ddof=1))
+    assert found["std"] == pytest.approx(np.std([0.6, 0.7, 0.8, 0.9], ddof=1))
     assert found["worst_class"] == pytest.approx(0.65)
     assert (found["budget"], found["percent"], found["repetitions"]) == (50, 5.0, 2)
     assert by_repetition(frame).to_list() == pytest.approx([0.65, 0.85])

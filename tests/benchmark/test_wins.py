@@ -147,5 +147,5 @@ def test_the_clean_protocol_makes_no_claim_about_the_paper():
 def test_refinement_tells_gain_and_cost():
     table = refinement(run(("pol",), 2, ablations=False))
     assert (table["difference"] - (table["CDVM+refine"] - table["CDVM5k"])).abs().max() < 1e-12
-    assert set(table["trainings"]) == {5000}
+    assert set(table["fits"]) == {5000}
     assert refinement(frame_of(line("pol", "CDVM5k", 50, 0, 0.7))).empty

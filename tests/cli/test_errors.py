@@ -27,7 +27,7 @@ WINE = ["--dataset", "wine", "--learner", "naive_bayes", "--models", "60", "--jo
         ("random_state='x' is no seed", "--seed x is no seed"),
         ("n_jobs=0; or memory_limit='4GB'", "--jobs 0; or --memory-limit 4GB"),
         ("store='s3://me:secret@b' is lost", "--store 's3://me:***@b' is lost"),
-        ("say what share= of the labels", "say what --share of the labels"),
+        ("say what fraction= of the labels", "say what --fraction of the labels"),
         ("X has column 'X' and 'y'", "the table has column 'X' and 'y'"),
         (
             "X_val lacks columns of X: 'alpha=3'",
@@ -95,7 +95,7 @@ def test_warnings_of_other_libraries_do_not_leak(command, monkeypatch):
     assert code == 0
     assert errors.splitlines() == [
         "warning: --models 3 is few",
-        "warning: scikit-learn stopped 3 trainings before they had converged",
+        "warning: scikit-learn stopped 3 fits before they had converged",
     ]
 
 
@@ -128,15 +128,22 @@ def test_warnings_in_worker_processes_do_not_leak(tmp_path):
 
 
 def report(**changes):
-    found = {"kept": 0.9, "random": 0.8, "random_deviation": 0.1, "everything": 0.95}
-    line = {"share": 0.1, "rows": 10, "gap": 0.01, "seconds": 1.0, "judged_by": {"ridge": {"outside": found}}}
+    found = {"kept": 0.9, "random": 0.8, "random_std": 0.1, "all_rows": 0.95}
+    line = {
+        "fraction": 0.1,
+        "rows": 10,
+        "gap": 0.01,
+        "seconds": 1.0,
+        "evaluated_with": {"ridge": {"outside": found}},
+    }
     told = {
         "source": "t.csv", "metric": "accuracy", "learner": "ridge", "method": "cdvm", "rows": 100,
-        "candidates": 100, "judges": "out-of-bag", "validation_rows": 0, "test_rows": 0, "random_draws": 25,
+        "candidates": 100, "evaluation": "out_of_bag", "validation_rows": 0, "test_rows": 0,
+        "random_draws": 25,
         "budgets": {"10pct": line},
     }  # fmt: skip
     told |= {key: value for key, value in changes.items() if key in told}
-    line |= {key: value for key, value in changes.items() if key in ("optimism", "trainings")}
+    line |= {key: value for key, value in changes.items() if key in ("optimism", "fits")}
     found |= {key: value for key, value in changes.items() if key in found}
     return told
 
@@ -169,11 +176,11 @@ def test_the_report_explains_the_gap_and_the_way_to_other_rows(printed):
         (0.02, "saw up to 0.020 less of the gain"),
         (-0.0001, "saw all of the gain"),
         (-0.3, "saw all of the gain"),
-        (None, "by up to 300 trainings."),
+        (None, "by up to 300 fits."),
     ],
 )
 def test_a_refined_report_says_so(printed, optimism, words):
-    said, _ = printed(optimism=optimism, trainings=300)
+    said, _ = printed(optimism=optimism, fits=300)
     assert "trained on cdvm's rows, refined" in said
     assert words in said
     assert "-0.0" not in said
@@ -205,7 +212,7 @@ def _children(pid):
 )
 def test_a_signal_ends_workers_and_leaves_no_shared_memory(tmp_path, number, code):
     rng = np.random.default_rng(0)
-    n = 4000  # enough that joblib shares the table's memory
+    n = 4000  # enough that joblib fractions the table's memory
     frame = pd.DataFrame(rng.standard_normal((n, 60)).round(3)).assign(y=np.arange(n) % 2).rename(columns=str)
     frame.to_parquet(tmp_path / "t.parquet")
     words = ["prune", "t.parquet", "--target", "y", "--learner", "decision_tree", "--models", "100000"]

@@ -62,7 +62,7 @@ IGNORE = ["--ignore", "id", "--ignore", "note"]
     [
         ([], {}),
         (["--tune"], {"tune": "grid"}),
-        (["--refine", "--trainings", "200"], {"refine": 200}),
+        (["--refine", "--fits", "200"], {"refine": 200}),
         (["--no-scale"], {"scale": False}),
     ],
     ids=["plain", "tune", "refine", "no-scale"],
@@ -103,11 +103,11 @@ def test_prune_writes_the_kept_rows_as_they_stood_in_the_file(run, csv, tmp_path
         assert kept[1:] == [lines[1 + p] for p in positions]
         assert table[f"weight_{name}"].sum() == pytest.approx(rows)
     summary = json.loads((out / "summary.json").read_text())
-    assert summary["candidates"] == summary["n_judges"] == len(table) == 178
-    assert summary["judges"] == "out-of-bag"
+    assert summary["candidates"] == summary["n_evaluation"] == len(table) == 178
+    assert summary["evaluation"] == "out_of_bag"
     line = summary["budgets"]["10pct"]
     assert {"gap", "seconds", "kappa"} <= set(line)
-    assert f"{line['judged_by']['naive_bayes']['outside']['kept']:.3f}" in done.stdout
+    assert f"{line['evaluated_with']['naive_bayes']['outside']['kept']:.3f}" in done.stdout
     assert "All 178 rows were candidates" in " ".join(done.stdout.split())
 
 
@@ -121,7 +121,12 @@ def test_prune_writes_the_kept_rows_as_they_stood_in_the_file(run, csv, tmp_path
             "18 were held out to choose with and 18 to report on",
         ),
         (["--method", "knn_shapley"], 142, {"validation", "test"}, "18 were held out to choose with"),
-        (["--validation", "oob", "--test", "20%"], 142, {"outside", "test"}, "36 were held out to report on"),
+        (
+            ["--validation", "out_of_bag", "--test", "20%"],
+            142,
+            {"outside", "test"},
+            "36 were held out to report on",
+        ),
         (
             ["--test", "{csv}"],
             178,
@@ -129,7 +134,7 @@ def test_prune_writes_the_kept_rows_as_they_stood_in_the_file(run, csv, tmp_path
             "All 178 rows were candidates. There were 178 others to report on.",
         ),
     ],
-    ids=["holdout", "knn_shapley", "test share", "test table"],
+    ids=["holdout", "knn_shapley", "test fraction", "test table"],
 )
 def test_rows_are_held_out_where_that_is_needed_or_asked_for(
     run, csv, tmp_path, words, candidates, parts, told
@@ -141,7 +146,7 @@ def test_rows_are_held_out_where_that_is_needed_or_asked_for(
     assert told in " ".join(done.stdout.split())
     summary = json.loads((out / "summary.json").read_text())
     assert summary["candidates"] == candidates
-    assert set(summary["budgets"]["12rows"]["judged_by"]["naive_bayes"]) == parts
+    assert set(summary["budgets"]["12rows"]["evaluated_with"]["naive_bayes"]) == parts
 
 
 @pytest.mark.parametrize("kind", ["parquet", "feather"])
@@ -202,7 +207,7 @@ def test_other_methods_are_one_flag_apart(run, csv, tmp_path, words):
 @pytest.mark.parametrize("method", ["cdvm", "random"])
 def test_rows_can_be_refined_by_retraining(run, csv, tmp_path, method):
     kept = {}
-    for name, extra in {"plain": [], "refined": ["--refine", "--trainings", "120"]}.items():
+    for name, extra in {"plain": [], "refined": ["--refine", "--fits", "120"]}.items():
         words = ["--method", method, "--keep", "12", "--out", tmp_path / name, *extra]
         run("prune", csv, "--target", "label", *words, *IGNORE, *(FAST if method == "cdvm" else PLAIN))
         line = json.loads((tmp_path / name / "summary.json").read_text())["budgets"]["12rows"]
@@ -210,9 +215,9 @@ def test_rows_can_be_refined_by_retraining(run, csv, tmp_path, method):
     line, rows = kept["refined"]
     assert len(rows) == 13
     assert line["method"].endswith("+refine")
-    assert line["trainings"] <= 120
+    assert line["fits"] <= 120
     assert rows != kept["plain"][1]
-    assert "trainings" not in kept["plain"][0]
+    assert "fits" not in kept["plain"][0]
 
 
 def test_removing_high_values_first_keeps_other_rows(run, csv, tmp_path):
@@ -225,13 +230,13 @@ def test_removing_high_values_first_keeps_other_rows(run, csv, tmp_path):
     assert len(low - high) > 5
 
 
-def test_other_models_judge_the_kept_rows(run, csv, tmp_path):
-    judges = ["--judge", "decision_tree", "--judge", "ExtraTreeClassifier"]
+def test_other_models_evaluate_the_kept_rows(run, csv, tmp_path):
+    evaluation = ["--evaluate-with", "decision_tree", "--evaluate-with", "ExtraTreeClassifier"]
     out = tmp_path / "out"
-    done = run("prune", csv, "--target", "label", "--keep", "40", "--out", out, *judges, *IGNORE, *FAST)
+    done = run("prune", csv, "--target", "label", "--keep", "40", "--out", out, *evaluation, *IGNORE, *FAST)
     line = json.loads((out / "summary.json").read_text())["budgets"]["40rows"]
-    assert list(line["judged_by"]) == ["naive_bayes", "decision_tree", "ExtraTreeClassifier"]
-    for name, parts in line["judged_by"].items():
+    assert list(line["evaluated_with"]) == ["naive_bayes", "decision_tree", "ExtraTreeClassifier"]
+    for name, parts in line["evaluated_with"].items():
         assert f"accuracy of {name}" in " ".join(done.stdout.split())
         assert 0 < parts["outside"]["kept"] <= 1
 
@@ -294,9 +299,9 @@ def one_line(done):
         (["--jobs", "-5"], "--jobs -5: use 1 or more, or -1 for all cores"),
         (["--seed", "-1"], "--seed -1: use a whole number from 0 to 4294967295"),
         (["--seed", "99999999999"], "--seed 99999999999: use a whole number"),
-        (["--trainings", "200"], "--trainings says how long to refine: add --refine"),
-        (["--refine", "--trainings", "2"], "--trainings 2: use a whole number of at least 50"),
-        (["--judge", "random_forrest"], "did you mean 'random_forest'"),
+        (["--fits", "200"], "--fits says how long to refine: add --refine"),
+        (["--refine", "--fits", "2"], "--fits 2: use a whole number of at least 50"),
+        (["--evaluate-with", "random_forrest"], "did you mean 'random_forest'"),
         (["--keep", "0%"], "--keep 0.0"),
         (["--keep", "-5%"], "--keep -0.05"),
         (["--keep", "1000"], "at most the 178"),
@@ -309,8 +314,8 @@ def one_line(done):
         (["--learner", "woods"], "--learner woods is unknown"),
         (["--dataset", "wine"], "name one table"),
         (["--validation", "nowhere.csv"], "nowhere.csv is not a file"),
-        (["--validation", "oob", "--method", "shapley"], "there are no validation rows"),
-        (["--test", "150%"], "--test '150%': use a share between 0 and 1"),
+        (["--validation", "out_of_bag", "--method", "shapley"], "there are no validation rows"),
+        (["--test", "150%"], "--test '150%': use a fraction between 0 and 1"),
         (["--test", "20%", "--validation", "{csv}"], "--test 20% holds rows out where no --validation"),
         (["--out", "{csv}"], "is a file"),
     ],

@@ -149,11 +149,11 @@ def test_as_many_rows_are_suspected_as_labels_are_known_to_be_wrong(run, alone):
     options = ("--report", "noise", "--method", "knn_shapley")
     code, output, errors = run(*alone, *options)
     assert (code, output) == (2, "")
-    assert "say what --share of the labels is wrong" in errors[0]
-    code, output, _ = run(*alone, *options, "--share", "4")
+    assert "say what --fraction of the labels is wrong" in errors[0]
+    code, output, _ = run(*alone, *options, "--fraction", "4")
     assert code == 0
-    assert "4 rows are suspected: as many as --share says" in output
-    code, output, _ = run(*alone, *options, "--share", "10%")
+    assert "4 rows are suspected: as many as --fraction says" in output
+    code, output, _ = run(*alone, *options, "--fraction", "10%")
     assert "5 rows are suspected" in output
 
 
@@ -179,10 +179,10 @@ def test_a_stopping_rule_is_reported(run, alone):
         (["--flip", "0.1"], "add --report noise"),
         (["--flip", "0.1", "--report", "noise", "--out", "v.csv"], "--out has no meaning with --flip"),
         (["--flip", "0.1", "--report", "noise", "--top", "3"], "--top has no meaning with --flip"),
-        (["--flip", "0.1", "--report", "noise", "--share", "3"], "--share has no meaning with --flip"),
-        (["--share", "3"], "--share is about suspected labels"),
+        (["--flip", "0.1", "--report", "noise", "--fraction", "3"], "--fraction has no meaning with --flip"),
+        (["--fraction", "3"], "--fraction is about suspected labels"),
         (["--false-alarms", "1%"], "--false-alarms is about suspected labels"),
-        (["--share", "3", "--false-alarms", "1%", "--out", "v.csv"], "use one"),
+        (["--fraction", "3", "--false-alarms", "1%", "--out", "v.csv"], "use one"),
         (["--false-alarms", "100%", "--out", "v.csv"], "--false-alarms 1.0"),
         (["--false-alarms", "few", "--out", "v.csv"], "--false-alarms 'few'"),
         (["--top", "0"], "--top 0"),

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from cdvm import InputError, InputWarning, Split
-from cdvm.data.split import MOST_JUDGES
+from cdvm.data.split import MAX_EVALUATION_ROWS
 
 
 @pytest.fixture
@@ -180,20 +180,23 @@ GIVEN_TEST = {"X_test": np.eye(3), "y_test": ["no", "yes", "no"]}
         ({"X_val": np.eye(3)}, "X_val and y_val go together"),
         ({"y_test": [1]}, "X_test and y_test go together"),
         ({"X_val": np.zeros((4, 2)), "y_val": ["no"] * 4}, "X_val has 2 features but X has 3"),
-        ({"validation_size": 0.6, "test_size": 0.5}, "shares .* leave no training rows"),
+        ({"validation_size": 0.6, "test_size": 0.5}, "fractions .* leave no training rows"),
         *(
-            ({"validation_size": share}, "validation_size=.*: use a share between 0 and 1, e.g. 0.2$")
-            for share in (0.0, 2, -0.1, True, "0.2", None, np.nan)
+            ({"validation_size": fraction}, "validation_size=.*: use a fraction between 0 and 1, e.g. 0.2$")
+            for fraction in (0.0, 2, -0.1, True, "0.2", None, np.nan)
         ),
-        *(({"test_size": share}, "test_size=.*: use a share") for share in (1.0, -0.1, False, "20%", None)),
+        *(
+            ({"test_size": fraction}, "test_size=.*: use a fraction")
+            for fraction in (1.0, -0.1, False, "20%", None)
+        ),
         ({"task": "ranking"}, "task='ranking': use 'classification' or 'regression'"),
         ({"random_state": "a"}, "random_state='a': use"),
         ({"random_state": -1}, "random_state=-1: use"),
-        ({"validation": "oob"}, "validation='oob': use None, 'holdout' or 'out-of-bag'"),
-        ({"validation": "out-of-bag", **GIVEN}, "leave out X_val and y_val"),
+        ({"validation": "oob"}, "validation='oob': use None, 'holdout' or 'out_of_bag'"),
+        ({"validation": "out_of_bag", **GIVEN}, "leave out X_val and y_val"),
         ({"validation": "holdout", **GIVEN}, "leave out X_val and y_val"),
         ({"validation_size": 0.3, **GIVEN}, "validation_size=0.3 has no effect with X_val"),
-        ({"validation_size": 0.3, "validation": "out-of-bag"}, "no effect with validation='out-of-bag'"),
+        ({"validation_size": 0.3, "validation": "out_of_bag"}, "no effect with validation='out_of_bag'"),
         ({"test_size": 0.3, **GIVEN_TEST}, "test_size=0.3 has no effect with X_test"),
     ],
 )
@@ -237,30 +240,30 @@ def test_fingerprint_follows_the_data(frame):
     assert base != Split.from_arrays(sparse.csr_array(X.to_numpy()), y, X, y).fingerprint()
 
 
-def test_out_of_bag_every_row_is_a_candidate_and_a_judge(frame):
+def test_out_of_bag_every_row_is_a_candidate_and_an_evaluation_row(frame):
     X, y = frame
-    split = Split.from_arrays(X, y, validation="out-of-bag")
-    assert split.n_rows == split.n_table == len(X) == len(split.judges[1])
-    assert split.judges[0] is split.X
+    split = Split.from_arrays(X, y, validation="out_of_bag")
+    assert split.n_rows == split.n_table == len(X) == len(split.evaluation[1])
+    assert split.evaluation[0] is split.X
     with pytest.raises(InputError, match="no validation rows, and this method needs some"):
         _ = split.validation
     assert split.fingerprint() == Split.from_arrays(X, y, X, y).out_of_bag().fingerprint()
-    part = Split.from_arrays(X, y, validation="out-of-bag", test_size=0.2, random_state=0)
+    part = Split.from_arrays(X, y, validation="out_of_bag", test_size=0.2, random_state=0)
     assert part.n_rows + len(part.y_test) == len(X)
     some = split.out_of_bag([4, 2]).standardized()
-    assert (some.judges[0] == some.X[[2, 4]]).all()
-    assert (some.judges[1] == split.y[[2, 4]]).all()
+    assert (some.evaluation[0] == some.X[[2, 4]]).all()
+    assert (some.evaluation[1] == split.y[[2, 4]]).all()
     for bad in ([], [-1], [len(X)]):
-        with pytest.raises(InputError, match="judge_rows"):
+        with pytest.raises(InputError, match="evaluation_rows"):
             split.out_of_bag(bad)
 
 
-def test_of_many_rows_a_sample_judges():
+def test_of_many_rows_a_sample_evaluates():
     X = np.arange(12_000.0)[:, None]
-    split = Split.from_arrays(X, X[:, 0] % 2, validation="out-of-bag")
+    split = Split.from_arrays(X, X[:, 0] % 2, validation="out_of_bag")
     assert split.n_rows == 12_000
-    assert len(split.judges[1]) == len(np.unique(split.judge_rows)) == MOST_JUDGES
-    assert 0.4 < split.judge_rows.mean() / 12_000 < 0.6
+    assert len(split.evaluation[1]) == len(np.unique(split.evaluation_rows)) == MAX_EVALUATION_ROWS
+    assert 0.4 < split.evaluation_rows.mean() / 12_000 < 0.6
 
 
 def test_clean_input_raises_no_warning(frame):
@@ -287,7 +290,7 @@ def test_infinity_and_huge_values_are_named_in_either_precision(dtype):
 
 def test_large_values_are_standardised_in_double_precision():
     X = np.linspace(-1e30, 1e30, 8, dtype="f4")[:, None]
-    split = Split.from_arrays(X, [0, 1] * 4, validation="out-of-bag")
+    split = Split.from_arrays(X, [0, 1] * 4, validation="out_of_bag")
     assert split.X.dtype == np.float64
     assert np.allclose(split.standardized().X.std(axis=0), 1)
 
@@ -307,7 +310,7 @@ def test_large_values_are_standardised_in_double_precision():
     ids=lambda y: type(y).__name__,
 )
 def test_labels_of_every_library(y):
-    split = Split.from_arrays(np.eye(8), y, validation="out-of-bag")
+    split = Split.from_arrays(np.eye(8), y, validation="out_of_bag")
     assert split.classes.tolist() == ["no", "yes"]
     assert split.y.tolist() == [0, 1] * 4
 
@@ -340,7 +343,7 @@ def test_what_is_no_list_of_labels(y):
 
 
 def test_labels_of_several_types_stay_what_they_are():
-    split = Split.from_arrays(np.eye(8), [1, "1"] * 4, validation="out-of-bag")
+    split = Split.from_arrays(np.eye(8), [1, "1"] * 4, validation="out_of_bag")
     assert split.classes.tolist() == [1, "1"]
 
 

@@ -144,7 +144,7 @@ def test_any_input_gives_a_split_or_one_line(data):
             }
     given_rows |= {
         "task": data.draw(st.sampled_from(["classification", "regression"])),
-        "validation": data.draw(st.sampled_from([None, "out-of-bag", "holdout"])),
+        "validation": data.draw(st.sampled_from([None, "out_of_bag", "holdout"])),
         "test_size": data.draw(st.sampled_from([0.0, 0.3])),
     }
     with warnings.catch_warnings():

@@ -11,7 +11,7 @@ from cdvm.data.texts import WordVectors
 from cdvm.errors import InputError
 
 SPORT = ["the team won the final match", "a late goal decided the game", "the coach praised his players"]
-TRADE = ["shares fell on the stock market", "the bank raised interest rates", "profits rose as sales grew"]
+TRADE = ["fractions fell on the stock market", "the bank raised interest rates", "profits rose as sales grew"]
 
 
 def texts(count, seed=0, length=1):

@@ -24,8 +24,8 @@ from cdvm import (
     refine,
     select_with,
 )
-from cdvm.evaluation.refinement.scorer import Panel
-from cdvm.evaluation.refinement.search import _Search, default_trainings
+from cdvm.evaluation.refinement.scorer import HeldOutScorer
+from cdvm.evaluation.refinement.search import _Search, default_fits
 from cdvm.optimize.rounding import class_floors
 
 
@@ -47,23 +47,23 @@ def accuracy(split, learner, rows):
 def test_mislabelled_rows_are_exchanged_for_good_ones(noisy):
     split, wrong = noisy
     start = np.concatenate([wrong[:15], np.setdiff1d(np.arange(400), wrong)[:15]])
-    found = refine(start, split, LogisticLearner(), trainings=1200, n_jobs=1)
+    found = refine(start, split, LogisticLearner(), fits=1200, n_jobs=1)
     assert len(found) == 30
     assert np.isin(found.indices, wrong).sum() < 12
     before, after = (accuracy(split, LogisticLearner(), rows) for rows in (start, found.rows))
     assert after > before + 0.05
-    assert found.trainings <= 1200
+    assert found.fits <= 1200
     assert found.method == "rows+refine"
     assert (np.flatnonzero(found.weights) == found.indices).all()
 
 
 def test_the_answer_follows_the_seed_and_not_the_number_of_jobs(noisy):
     split, _ = noisy
-    options = {"trainings": 300, "seed": 4}
+    options = {"fits": 300, "seed": 4}
     one, two = (refine(np.arange(40), split, LogisticLearner(), n_jobs=n, **options) for n in (1, 2))
     assert (one.indices == two.indices).all()
-    assert (one.optimism, one.score, one.trainings) == (two.optimism, two.score, two.trainings)
-    other = refine(np.arange(40), split, LogisticLearner(), trainings=300, seed=5)
+    assert (one.optimism, one.score, one.fits) == (two.optimism, two.score, two.fits)
+    other = refine(np.arange(40), split, LogisticLearner(), fits=300, seed=5)
     assert not np.array_equal(one.indices, other.indices)
 
 
@@ -73,16 +73,16 @@ def test_the_answer_follows_the_seed_and_not_the_number_of_jobs(noisy):
 )
 def test_learners_with_randomness_give_one_answer_too(noisy, learner):
     split, _ = noisy
-    found = [refine(np.arange(20), split, learner, trainings=110, n_jobs=n) for n in (1, 2)]
+    found = [refine(np.arange(20), split, learner, fits=110, n_jobs=n) for n in (1, 2)]
     assert (found[0].indices == found[1].indices).all()
-    assert found[0].trainings == found[1].trainings <= 110
+    assert found[0].fits == found[1].fits <= 110
 
 
 def test_the_callback_sees_ever_better_sets_and_the_answer_last(noisy):
     split, _ = noisy
     seen = []
     found = refine(
-        np.arange(40), split, "ridge", trainings=500, n_jobs=1, callback=lambda *told: seen.append(told)
+        np.arange(40), split, "ridge", fits=500, n_jobs=1, callback=lambda *told: seen.append(told)
     )
     counts = [count for count, _ in seen]
     assert counts == sorted(counts)
@@ -90,9 +90,10 @@ def test_the_callback_sees_ever_better_sets_and_the_answer_last(noisy):
     assert counts[-1] <= 500
     assert all(len(np.unique(rows)) == 40 and (np.diff(rows) > 0).all() for _, rows in seen)
     assert (seen[-1][1] == found.rows).all()
-    with Panel(split, RidgeLearner(), n_jobs=1) as panel:
+    with HeldOutScorer(split, RidgeLearner(), n_jobs=1) as scorer:
         gains = [
-            panel.compare(panel.judge(b[None]), panel.judge(a[None]))[0] for (_, a), (_, b) in pairwise(seen)
+            scorer.compare(scorer.score_rows(b[None]), scorer.score_rows(a[None]))[0]
+            for (_, a), (_, b) in pairwise(seen)
         ]
     assert min(gains) >= 0
     assert max(gains) > 0
@@ -108,10 +109,10 @@ def test_an_interrupt_gives_the_best_set_so_far(noisy):
             raise KeyboardInterrupt
 
     with pytest.warns(RuntimeWarning, match="interrupted after"):
-        found = refine(np.arange(40), split, "ridge", trainings=2000, n_jobs=1, callback=stop)
+        found = refine(np.arange(40), split, "ridge", fits=2000, n_jobs=1, callback=stop)
     assert (found.rows == seen[-1]).all()
     assert not np.array_equal(found.rows, np.arange(40))
-    assert 200 < found.trainings < 400
+    assert 200 < found.fits < 400
 
 
 def test_no_time_leaves_the_start(noisy):
@@ -119,7 +120,7 @@ def test_no_time_leaves_the_start(noisy):
     found = refine(np.arange(40), split, "ridge", seconds=1e-9, n_jobs=1)
     assert (found.indices == np.arange(40)).all()
     assert found.optimism == 0
-    assert found.trainings == 2
+    assert found.fits == 2
 
 
 def test_all_rows_leave_nothing_to_exchange(wine):
@@ -128,21 +129,21 @@ def test_all_rows_leave_nothing_to_exchange(wine):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_held_back_judges_can_send_the_search_back_to_its_start(rng, seed):
-    """Labels are a coin's: what is gained on some judges is not there on others."""
+def test_held_back_evaluation_rows_can_send_the_search_back_to_its_start(rng, seed):
+    """Labels are a coin's: what is gained on some evaluation rows is not there on others."""
     X, y = rng.normal(size=(160, 5)), rng.integers(2, size=160)
     split = Split.from_arrays(X[:100], y[:100], X[100:], y[100:])
     last = []
     start = np.arange(20)
     found = refine(
-        start, split, "ridge", trainings=600, seed=seed, n_jobs=1, callback=lambda _, rows: last.append(rows)
+        start, split, "ridge", fits=600, seed=seed, n_jobs=1, callback=lambda _, rows: last.append(rows)
     )
-    with Panel(split, RidgeLearner(), seed=seed, n_jobs=1) as panel:
-        judged = panel.judge(np.stack([start, last[-1]]))
-    gain, error = panel.confirm(judged[1], judged[0])
-    worse = gain < -2 * error or panel.plain_gain(judged[1], judged[0]) < 0
+    with HeldOutScorer(split, RidgeLearner(), seed=seed, n_jobs=1) as scorer:
+        scored = scorer.score_rows(np.stack([start, last[-1]]))
+    gain, error = scorer.confirm(scored[1], scored[0])
+    worse = gain < -2 * error or scorer.plain_gain(scored[1], scored[0]) < 0
     assert (found.rows == (start if worse else last[-1])).all()
-    searched = panel.compare(judged[1], judged[0])[0]
+    searched = scorer.compare(scored[1], scored[0])[0]
     assert searched > 0.02
     assert found.optimism == pytest.approx(searched - gain, abs=1e-5)
 
@@ -153,7 +154,7 @@ def test_balanced_score_looks_after_the_rare_class(rng):
     split = Split.from_arrays(X[:400], y[:400], X[400:800], y[400:800], X[800:], y[800:])
     start = np.sort(rng.permutation(400)[:40])
     kept = {
-        score: refine(start, split, LogisticLearner(), score=score, trainings=600, n_jobs=1).rows
+        score: refine(start, split, LogisticLearner(), score=score, fits=600, n_jobs=1).rows
         for score in ("accuracy", "balanced")
     }
     found = {
@@ -175,16 +176,16 @@ def test_regression_loses_error(rng):
     y[:300:3] += rng.normal(scale=8, size=100)
     split = Split.from_arrays(X[:300], y[:300], X[300:500], y[300:500], X[500:], y[500:], task="regression")
     learner = RidgeLearner(task="regression")
-    found = refine(np.arange(30), split, learner, trainings=800, n_jobs=1)
+    found = refine(np.arange(30), split, learner, fits=800, n_jobs=1)
     assert accuracy(split, learner, found.rows) > accuracy(split, learner, np.arange(30)) + 0.02
 
 
 def test_many_classes_and_a_baselines_rows(digits):
     start = select_with(digits, RidgeLearner(), "stratified", [40])[0]
-    found = refine(start, digits, RidgeLearner(), trainings=400, n_jobs=1)
+    found = refine(start, digits, RidgeLearner(), fits=400, n_jobs=1)
     assert found.method == "stratified+refine"
     before, after = (
-        evaluate_sets(digits, RidgeLearner(), [s.rows], digits.judges, n_jobs=1).item()
+        evaluate_sets(digits, RidgeLearner(), [s.rows], digits.evaluation, n_jobs=1).item()
         for s in (start, found)
     )
     assert after > before
@@ -197,7 +198,7 @@ def test_cdvm_refines_its_own_rows(noisy):
     pruner.set_params(refine=300)
     better = pruner.select(20)
     assert clone(pruner).get_params()["refine"] == 300
-    by_hand = refine(plain, pruner.split_, RidgeLearner(), trainings=300, seed=pruner.seed_, n_jobs=1)
+    by_hand = refine(plain, pruner.split_, RidgeLearner(), fits=300, seed=pruner.seed_, n_jobs=1)
     assert (better.indices == by_hand.indices).all()
     assert not np.array_equal(better.indices, plain.indices)
     program = Program(pruner.attribution_, 20, plain.alpha, plain.kappa)
@@ -205,41 +206,41 @@ def test_cdvm_refines_its_own_rows(noisy):
     weights[better.rows] = 1
     assert better.objective == pytest.approx(program.objective(weights), rel=1e-5)
     assert better.gap > plain.gap
-    assert plain.trainings is None
-    assert better.trainings <= 300
+    assert plain.fits is None
+    assert better.fits <= 300
 
 
-def test_rows_judge_each_other_where_there_are_no_validation_rows(noisy):
+def test_rows_evaluate_each_other_where_there_are_no_validation_rows(noisy):
     split, wrong = noisy
-    alone = Split.from_arrays(split.X, split.y, validation="out-of-bag")
+    alone = Split.from_arrays(split.X, split.y, validation="out_of_bag")
     start = np.concatenate([wrong[:15], np.setdiff1d(np.arange(400), wrong)[:15]])
-    found = refine(start, alone, LogisticLearner(), trainings=1200, n_jobs=1)
-    with Panel(alone, LogisticLearner(), n_jobs=1) as panel:
-        judged = panel.judge(found.rows[None])
-    assert (panel.rows == np.arange(400)).all()
-    assert (judged.outside[0] == ~np.isin(np.arange(400), found.rows)).all()
+    found = refine(start, alone, LogisticLearner(), fits=1200, n_jobs=1)
+    with HeldOutScorer(alone, LogisticLearner(), n_jobs=1) as scorer:
+        scored = scorer.score_rows(found.rows[None])
+    assert (scorer.rows == np.arange(400)).all()
+    assert (scored.outside[0] == ~np.isin(np.arange(400), found.rows)).all()
     before, after = (accuracy(split, LogisticLearner(), rows) for rows in (start, found.rows))
     assert after > before + 0.05
 
 
 def test_a_refined_selection_can_be_saved(noisy, tmp_path):
     split, _ = noisy
-    found = refine(np.arange(20), split, "ridge", trainings=100, n_jobs=1)
+    found = refine(np.arange(20), split, "ridge", fits=100, n_jobs=1)
     again = Selection.load(found.save(tmp_path / "found.npz"))
-    assert (again.optimism, again.trainings, again.score) == (found.optimism, found.trainings, found.score)
+    assert (again.optimism, again.fits, again.score) == (found.optimism, found.fits, found.score)
     assert (again.indices == found.indices).all()
 
 
 def test_trainings_grow_fewer_with_larger_sets(wine, digits):
-    assert default_trainings(Panel(wine, LogisticLearner()), 10) == 3000
-    panel = Panel(digits, LogisticLearner())
-    few, many = default_trainings(panel, 300), default_trainings(panel, 50)
+    assert default_fits(HeldOutScorer(wine, LogisticLearner()), 10) == 3000
+    scorer = HeldOutScorer(digits, LogisticLearner())
+    few, many = default_fits(scorer, 300), default_fits(scorer, 50)
     assert 500 <= few < many < 3000
 
 
 def test_learners_with_randomness_get_more_trainings_where_they_train_in_batches(wine):
     learners = PaperLearner(), SklearnLearner(DecisionTreeClassifier(splitter="random"))
-    assert [default_trainings(Panel(wine, learner), 10) for learner in learners] == [9000, 3000]
+    assert [default_fits(HeldOutScorer(wine, learner), 10) for learner in learners] == [9000, 3000]
 
 
 @pytest.mark.parametrize(
@@ -249,10 +250,10 @@ def test_learners_with_randomness_get_more_trainings_where_they_train_in_batches
         ([], {}, "sequence of row positions"),
         ([0.5], {}, "sequence of row positions"),
         ([10_000], {}, "names row 10000"),
-        ([1, 2], {"trainings": 3}, "trainings=3"),
-        ([1, 2], {"trainings": True}, "trainings=True"),
+        ([1, 2], {"fits": 3}, "fits=3"),
+        ([1, 2], {"fits": True}, "fits=True"),
         ([1, 2], {"seconds": 0}, "seconds=0"),
-        ([1, 2], {"judges": "test"}, "judges='test'"),
+        ([1, 2], {"evaluation": "test"}, "evaluation=.test'"),
         ([1, 2], {"score": "auc"}, "score='auc'"),
         ([1, 2], {"score": "squared_error"}, "does not fit a classification task"),
         ([1, 2], {"seconds": "10"}, "seconds='10'"),
@@ -265,12 +266,12 @@ def test_wrong_arguments_are_named(noisy, start, options, message):
         refine(start, noisy[0], "ridge", **options)
 
 
-def test_validation_rows_that_there_are_not_cannot_judge(noisy):
+def test_validation_rows_that_there_are_not_cannot_evaluate(noisy):
     alone = noisy[0].out_of_bag()
-    with pytest.raises(InputError, match="judges='validation' needs validation rows"):
-        refine([1, 2], alone, "ridge", judges="validation")
-    pruner = CDVM("ridge", refine={"judges": "validation"}, progress=False)
-    with pytest.raises(InputError, match="judges='validation' needs validation rows"):
+    with pytest.raises(InputError, match="evaluation='validation' needs validation rows"):
+        refine([1, 2], alone, "ridge", evaluation="validation")
+    pruner = CDVM("ridge", refine={"evaluation": "validation"}, progress=False)
+    with pytest.raises(InputError, match="evaluation='validation' needs validation rows"):
         pruner.fit(alone.X, alone.y)
     assert not hasattr(pruner, "outcomes_")
 
@@ -282,7 +283,7 @@ def test_a_selection_of_other_rows_is_refused(noisy, wine):
 
 @pytest.mark.parametrize(
     ("value", "message"),
-    [("yes", "refine='yes'"), (7, "trainings=7"), ({"trials": 5}, "refine has no option 'trials'")],
+    [("yes", "refine='yes'"), (7, "fits=7"), ({"trials": 5}, "refine has no option 'trials'")],
 )
 def test_the_pruner_checks_how_to_refine(wine, value, message):
     with pytest.raises(InputError, match=message):
@@ -290,9 +291,7 @@ def test_the_pruner_checks_how_to_refine(wine, value, message):
 
 
 def test_processes_are_used_for_estimators_of_scikit_learn(wine):
-    found = [
-        refine(wine.rows[:12], wine, SklearnLearner(GaussianNB()), trainings=60, n_jobs=n) for n in (1, 2)
-    ]
+    found = [refine(wine.rows[:12], wine, SklearnLearner(GaussianNB()), fits=60, n_jobs=n) for n in (1, 2)]
     assert (found[0].indices == found[1].indices).all()
 
 
@@ -300,12 +299,12 @@ def test_processes_are_used_for_estimators_of_scikit_learn(wine):
 def rare():
     """1,000 rows, 20 of them of the class that matters."""
     X, y = make_classification(3000, 6, n_informative=4, weights=[0.98], flip_y=0, random_state=3)
-    return Split.from_arrays(X[:1000], y[:1000], None, None, X[1000:], y[1000:], validation="out-of-bag")
+    return Split.from_arrays(X[:1000], y[:1000], None, None, X[1000:], y[1000:], validation="out_of_bag")
 
 
-def searching(split, start, learner=None, trainings=400):
+def searching(split, start, learner=None, fits=400):
     return _Search(
-        Panel(split, learner or RidgeLearner(), n_jobs=1), np.asarray(start), trainings, None, None
+        HeldOutScorer(split, learner or RidgeLearner(), n_jobs=1), np.asarray(start), fits, None, None
     )
 
 
@@ -336,7 +335,7 @@ def test_refining_keeps_a_rare_class(rare):
     plain = pruner.fit_split(rare).select(30)
     assert rare.y[plain.rows].sum() >= 2
     seen = []
-    found = refine(plain, rare, "logistic", trainings=400, n_jobs=1, callback=lambda _, r: seen.append(r))
+    found = refine(plain, rare, "logistic", fits=400, n_jobs=1, callback=lambda _, r: seen.append(r))
     assert all(rare.y[rows].sum() >= 2 for rows in seen)
     assert rare.y[found.rows].sum() >= 2
     assert not np.array_equal(found.rows, plain.rows)
@@ -350,23 +349,23 @@ def test_refining_keeps_a_rare_class(rare):
 
 def test_fewer_right_answers_undo_a_search_that_the_smooth_score_likes(noisy, rng):
     split, _ = noisy
-    with Panel(split, LogisticLearner(), n_jobs=1) as panel:
+    with HeldOutScorer(split, LogisticLearner(), n_jobs=1) as scorer:
         sets = np.stack([np.sort(rng.permutation(400)[:30]) for _ in range(60)])
-        judged = panel.judge(sets)
+        scored = scorer.score_rows(sets)
         undone = 0
         for a in range(0, 60, 2):
-            plain = panel.plain_gain(judged[a + 1], judged[a])
-            gain, error = panel.confirm(judged[a + 1], judged[a])
+            plain = scorer.plain_gain(scored[a + 1], scored[a])
+            gain, error = scorer.confirm(scored[a + 1], scored[a])
             if gain < -2 * error:
                 continue
-            search = _Search(panel, sets[a], 100, None, None)
+            search = _Search(scorer, sets[a], 100, None, None)
             search.best = sets[a + 1]
             assert (search.answer()[0] == sets[a if plain < 0 else a + 1]).all()
             undone += plain < 0
-        both = (judged.outside[0] & judged.outside[1]).astype(bool)
+        both = (scored.outside[0] & scored.outside[1]).astype(bool)
     assert 0 < undone < 30
-    right = judged.right[1][both].mean() - judged.right[0][both].mean()
-    assert panel.plain_gain(judged[1], judged[0]) == pytest.approx(right, abs=1e-6)
+    right = scored.right[1][both].mean() - scored.right[0][both].mean()
+    assert scorer.plain_gain(scored[1], scored[0]) == pytest.approx(right, abs=1e-6)
 
 
 def test_what_rounds_found_guides_the_next(rare):
@@ -407,11 +406,11 @@ def test_bad_rows_leave_and_good_rows_enter(rare):
     assert bad in greedy
 
 
-@pytest.mark.parametrize("trainings", range(50, 70))
-def test_never_more_trainings_than_allowed(noisy, trainings):
+@pytest.mark.parametrize("fits", range(50, 70))
+def test_never_more_trainings_than_allowed(noisy, fits):
     for learner in (RidgeLearner(), PaperLearner(batch_size=15, epochs=2)):
-        found = refine(np.arange(20), noisy[0], learner, trainings=trainings, n_jobs=1)
-        assert trainings - 2 * 64 < found.trainings <= trainings
+        found = refine(np.arange(20), noisy[0], learner, fits=fits, n_jobs=1)
+        assert fits - 2 * 64 < found.fits <= fits
 
 
 def test_a_module_of_pytorch_is_refined_as_a_learner_with_randomness(noisy):
@@ -419,10 +418,10 @@ def test_a_module_of_pytorch_is_refined_as_a_learner_with_randomness(noisy):
     torch.set_num_threads(1)
     learner = TorchLearner(lambda: torch.nn.Linear(10, 2), epochs=2)
     split, start = noisy[0], np.arange(20)
-    with Panel(split, learner, n_jobs=1) as panel:
-        alike = panel.judge(np.stack([start, start]), 1)
-        other = panel.judge(start[None], 2)
-    assert panel.compare(alike, alike[0]) == pytest.approx(0, abs=1e-6)
-    assert abs(panel.compare(other, alike[0])[0]) > 1e-3  # what luck alone is worth
-    found = refine(start, split, learner, trainings=80, n_jobs=1)
-    assert found.trainings <= 80
+    with HeldOutScorer(split, learner, n_jobs=1) as scorer:
+        alike = scorer.score_rows(np.stack([start, start]), 1)
+        other = scorer.score_rows(start[None], 2)
+    assert scorer.compare(alike, alike[0]) == pytest.approx(0, abs=1e-6)
+    assert abs(scorer.compare(other, alike[0])[0]) > 1e-3  # what luck alone is worth
+    found = refine(start, split, learner, fits=80, n_jobs=1)
+    assert found.fits <= 80

@@ -7,7 +7,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from cdvm import InputError, PaperLearner, RidgeLearner, SklearnLearner, Split
-from cdvm.evaluation.refinement.scorer import Panel
+from cdvm.evaluation.refinement.scorer import HeldOutScorer
 
 
 class Nearest(ClassifierMixin, BaseEstimator):
@@ -30,13 +30,13 @@ def everyone(split):
     return np.concatenate([split.X_val, split.X]), np.concatenate([split.y_val, split.y])
 
 
-def test_judges_are_validation_rows_and_training_rows_outside_the_set(wine, sets):
-    with Panel(wine, SklearnLearner(GaussianNB()), n_jobs=1) as panel:
-        judged = panel.judge(sets)
+def test_evaluation_rows_are_validation_rows_and_training_rows_outside_the_set(wine, sets):
+    with HeldOutScorer(wine, SklearnLearner(GaussianNB()), n_jobs=1) as scorer:
+        scored = scorer.score_rows(sets)
     X, y = everyone(wine)
-    assert (panel.y == y).all()
-    assert panel.trainings == 2
-    for scores, outside, rows in zip(judged.scores, judged.outside, sets, strict=True):
+    assert (scorer.y == y).all()
+    assert scorer.fits == 2
+    for scores, outside, rows in zip(scored.scores, scored.outside, sets, strict=True):
         model = GaussianNB().fit(wine.X[rows], wine.y[rows])
         chances = model.predict_proba(X)
         others = np.where(np.arange(3) == y[:, None], -1.0, chances).max(axis=1)
@@ -47,92 +47,92 @@ def test_judges_are_validation_rows_and_training_rows_outside_the_set(wine, sets
         assert (outside == ~inside).all()
 
 
-def test_sets_are_compared_on_judges_outside_both(wine, sets):
-    with Panel(wine, SklearnLearner(GaussianNB()), n_jobs=1, seed=5) as panel:
-        judged = panel.judge(sets)
+def test_sets_are_compared_on_evaluation_rows_outside_both(wine, sets):
+    with HeldOutScorer(wine, SklearnLearner(GaussianNB()), n_jobs=1, seed=5) as scorer:
+        scored = scorer.score_rows(sets)
     free = ~np.isin(np.arange(wine.n_rows), sets)
     both = np.r_[np.ones(len(wine.y_val), dtype=bool), free]
-    held = panel.held
+    held = scorer.held
     assert 0.08 < held.mean() < 0.12
-    assert {int(k) for k in panel.y[held]} == {0, 1, 2}
-    difference = judged.scores[1] - judged.scores[0]
-    assert panel.compare(judged[1], judged[0])[0] == pytest.approx(difference[both & ~held].mean(), abs=1e-6)
-    assert panel.compare(judged, judged[0])[0] == 0
-    gain, error = panel.confirm(judged[1], judged[0])
+    assert {int(k) for k in scorer.y[held]} == {0, 1, 2}
+    difference = scored.scores[1] - scored.scores[0]
+    assert scorer.compare(scored[1], scored[0])[0] == pytest.approx(difference[both & ~held].mean(), abs=1e-6)
+    assert scorer.compare(scored, scored[0])[0] == 0
+    gain, error = scorer.confirm(scored[1], scored[0])
     part = difference[both & held]
     assert gain == pytest.approx(part.mean(), abs=1e-6)
     assert error == pytest.approx(part.std() / np.sqrt(len(part)), abs=1e-6)
 
 
-def test_balanced_judges_give_every_class_the_same_say(rng):
+def test_balanced_evaluation_rows_give_every_class_the_same_say(rng):
     y = np.repeat([0, 1, 2], [60, 25, 15])
     X = rng.normal(size=(100, 2)) + y[:, None]
     split = Split.from_arrays(X, y, random_state=0)
     rows = np.arange(0, split.n_rows, 5)
-    with Panel(split, SklearnLearner(GaussianNB()), score="balanced", n_jobs=1) as panel:
-        totals = np.bincount(panel.y, panel.weights)
-        score = panel.score(rows, repeats=1)
+    with HeldOutScorer(split, SklearnLearner(GaussianNB()), score="balanced", n_jobs=1) as scorer:
+        totals = np.bincount(scorer.y, scorer.weights)
+        score = scorer.score(rows, repeats=1)
     np.testing.assert_allclose(totals, totals[0], rtol=1e-5)
     X, y = everyone(split)
     answers = GaussianNB().fit(split.X[rows], split.y[rows]).predict(X)
-    assert score == pytest.approx(_weighted(panel, split, rows, answers == y), abs=1e-6)
+    assert score == pytest.approx(_weighted(scorer, split, rows, answers == y), abs=1e-6)
     assert score == pytest.approx(balanced_accuracy_score(y, answers), abs=0.05)
 
 
-def _weighted(panel, split, rows, right):
+def _weighted(scorer, split, rows, right):
     keep = np.r_[np.ones(len(split.y_val), dtype=bool), ~np.isin(np.arange(split.n_rows), rows)]
-    return np.average(right[keep], weights=panel.weights[keep])
+    return np.average(right[keep], weights=scorer.weights[keep])
 
 
 def test_a_learner_without_scores_is_asked_right_or_wrong(wine, sets):
-    with Panel(wine, SklearnLearner(Nearest()), n_jobs=1) as panel:
-        judged = panel.judge(sets)
+    with HeldOutScorer(wine, SklearnLearner(Nearest()), n_jobs=1) as scorer:
+        scored = scorer.score_rows(sets)
     X, y = everyone(wine)
-    for scores, rows in zip(judged.scores, sets, strict=True):
+    for scores, rows in zip(scored.scores, sets, strict=True):
         assert (scores == (Nearest().fit(wine.X[rows], wine.y[rows]).predict(X) == y)).all()
 
 
-def test_regression_is_judged_by_its_squared_error(rng):
+def test_regression_is_scored_by_its_squared_error(rng):
     X = rng.normal(size=(120, 3))
     y = X @ [1.0, -2.0, 0.5] + rng.normal(size=120)
     split = Split.from_arrays(X, y, task="regression", random_state=0)
     rows = np.arange(0, split.n_rows, 4)
-    with Panel(split, RidgeLearner(task="regression"), judges="validation", n_jobs=1) as panel:
-        judged = panel.judge(rows[None])
-        score = panel.score(rows, repeats=1)
+    with HeldOutScorer(split, RidgeLearner(task="regression"), evaluation="validation", n_jobs=1) as scorer:
+        scored = scorer.score_rows(rows[None])
+        score = scorer.score(rows, repeats=1)
     answer = Ridge().fit(split.X[rows], split.y[rows]).predict(split.X_val)
     np.testing.assert_allclose(
-        judged.scores[0], -((answer - split.y_val) ** 2) / split.y.var(), rtol=1e-3, atol=1e-4
+        scored.scores[0], -((answer - split.y_val) ** 2) / split.y.var(), rtol=1e-3, atol=1e-4
     )
-    assert judged.outside.all()
+    assert scored.outside.all()
     assert score == pytest.approx(r2_score(split.y_val, answer), abs=1e-4)
     with pytest.raises(InputError, match="score='balanced' does not fit a regression task"):
-        Panel(split, RidgeLearner(task="regression"), score="balanced")
+        HeldOutScorer(split, RidgeLearner(task="regression"), score="balanced")
 
 
-def test_a_large_table_is_judged_by_a_sample_of_its_rows(rng, monkeypatch, wine, sets):
+def test_a_large_table_is_scored_by_a_sample_of_its_rows(rng, monkeypatch, wine, sets):
     monkeypatch.setattr("cdvm.evaluation.refinement.scorer._MOST_ROWS", 30)
-    with Panel(wine, SklearnLearner(GaussianNB()), n_jobs=1) as panel:
-        judged = panel.judge(sets)
-    assert len(panel.rows) == len(np.unique(panel.rows)) == 30
-    assert (panel.y[len(wine.y_val) :] == wine.y[panel.rows]).all()
-    assert (judged.outside[0, len(wine.y_val) :] == ~np.isin(panel.rows, sets[0])).all()
+    with HeldOutScorer(wine, SklearnLearner(GaussianNB()), n_jobs=1) as scorer:
+        scored = scorer.score_rows(sets)
+    assert len(scorer.rows) == len(np.unique(scorer.rows)) == 30
+    assert (scorer.y[len(wine.y_val) :] == wine.y[scorer.rows]).all()
+    assert (scored.outside[0, len(wine.y_val) :] == ~np.isin(scorer.rows, sets[0])).all()
 
 
-def test_judges_that_there_are_not_are_refused(wine):
-    with pytest.raises(InputError, match="judges='validation' needs validation rows"):
-        Panel(wine.out_of_bag(), RidgeLearner(), judges="validation")
-    with pytest.raises(InputError, match="judges='test': use 'all' or 'validation'"):
-        Panel(wine, RidgeLearner(), judges="test")
+def test_evaluation_rows_that_there_are_not_are_refused(wine):
+    with pytest.raises(InputError, match="evaluation='validation' needs validation rows"):
+        HeldOutScorer(wine.out_of_bag(), RidgeLearner(), evaluation="validation")
+    with pytest.raises(InputError, match="evaluation='test': use 'all' or 'validation'"):
+        HeldOutScorer(wine, RidgeLearner(), evaluation="test")
 
 
 def test_right_or_wrong_stands_beside_the_smooth_score(wine, sets):
-    with Panel(wine, SklearnLearner(GaussianNB()), n_jobs=1) as panel:
-        judged = panel.judge(sets)
-        scores = [panel.score(rows, repeats=1) for rows in sets]
-    for rows, right, outside, score in zip(sets, judged.right, judged.outside, scores, strict=True):
+    with HeldOutScorer(wine, SklearnLearner(GaussianNB()), n_jobs=1) as scorer:
+        scored = scorer.score_rows(sets)
+        scores = [scorer.score(rows, repeats=1) for rows in sets]
+    for rows, right, outside, score in zip(sets, scored.right, scored.outside, scores, strict=True):
         answers = GaussianNB().fit(wine.X[rows], wine.y[rows]).predict(everyone(wine)[0])
-        assert (right == (answers == panel.y)).all()
+        assert (right == (answers == scorer.y)).all()
         assert right[outside].mean() == pytest.approx(score)
 
 
@@ -146,9 +146,13 @@ def test_right_or_wrong_stands_beside_the_smooth_score(wine, sets):
 )
 def test_sets_of_one_number_share_their_randomness(wine, sets, learner):
     same = np.stack([sets[0]] * 20)  # more than one task
-    with Panel(wine, learner, n_jobs=1, seed=3) as panel:
-        assert panel.stochastic
-        first, other, later = panel.judge(same, 4), panel.judge(same[:1], 5), panel.judge(same[:1], 4)
+    with HeldOutScorer(wine, learner, n_jobs=1, seed=3) as scorer:
+        assert scorer.stochastic
+        first, other, later = (
+            scorer.score_rows(same, 4),
+            scorer.score_rows(same[:1], 5),
+            scorer.score_rows(same[:1], 4),
+        )
     np.testing.assert_allclose(first.scores, np.repeat(later.scores, 20, axis=0), atol=1e-5)
     assert np.abs(first.scores[0] - other.scores[0]).max() > 0.01
 
@@ -158,10 +162,10 @@ def test_a_row_exchanged_does_not_move_the_others_in_their_order(wine, sets):
     exchanged = sets[:1].copy()
     exchanged[0, 10] = np.setdiff1d(np.arange(wine.n_rows), sets)[0]
     learner = PaperLearner(batch_size=4, epochs=4, learning_rate=0.1)
-    with Panel(wine, learner, n_jobs=1) as panel:
+    with HeldOutScorer(wine, learner, n_jobs=1) as scorer:
         alike, apart = [], []
         for number in range(8):
-            before = panel.judge(sets[:1], number)
-            alike.append(panel.compare(panel.judge(exchanged, number), before)[0])
-            apart.append(panel.compare(panel.judge(np.sort(exchanged), number), before)[0])
+            before = scorer.score_rows(sets[:1], number)
+            alike.append(scorer.compare(scorer.score_rows(exchanged, number), before)[0])
+            apart.append(scorer.compare(scorer.score_rows(np.sort(exchanged), number), before)[0])
     assert np.std(alike) < 0.75 * np.std(apart)

@@ -14,8 +14,8 @@ from cdvm import (
     Split,
     compare_with_random,
     evaluate_sets,
-    judge_sets,
     random_sets,
+    score_sets,
 )
 from cdvm.evaluation.scoring import Comparison, _mean_outside
 
@@ -23,7 +23,7 @@ from cdvm.evaluation.scoring import Comparison, _mean_outside
 def test_scores_are_those_of_models_fitted_by_hand(wine):
     sets = [np.arange(0, 60), np.arange(20, 142, 3)]
     scores = evaluate_sets(
-        wine, SklearnLearner(GaussianNB()), sets, wine.judges, (wine.X, wine.y), repeats=3, n_jobs=1
+        wine, SklearnLearner(GaussianNB()), sets, wine.evaluation, (wine.X, wine.y), repeats=3, n_jobs=1
     )
     assert scores.shape == (2, 2, 3)
     for k, rows in enumerate(sets):
@@ -35,7 +35,7 @@ def test_scores_are_those_of_models_fitted_by_hand(wine):
 def test_a_learner_with_randomness_is_trained_anew_each_time(wine):
     forest = SklearnLearner(RandomForestClassifier(n_estimators=2))
     rows = [np.arange(0, 142, 7)] * 2
-    one, two = (evaluate_sets(wine, forest, rows, wine.judges, repeats=6, n_jobs=n) for n in (1, 2))
+    one, two = (evaluate_sets(wine, forest, rows, wine.evaluation, repeats=6, n_jobs=n) for n in (1, 2))
     assert (one == two).all()
     assert len(np.unique(one)) > 1
     assert not SklearnLearner(RandomForestClassifier(random_state=0)).stochastic
@@ -55,25 +55,25 @@ def test_comparison_puts_each_figure_in_its_place(wine):
     learner = SklearnLearner(GaussianNB())
     sets = [np.arange(0, 142, 5), np.arange(0, 142, 2)]
     lines = compare_with_random(wine, learner, sets, draws=7, seed=3, n_jobs=1)
-    everything = GaussianNB().fit(wine.X, wine.y).score(wine.X_val, wine.y_val)
+    all_rows = GaussianNB().fit(wine.X, wine.y).score(wine.X_val, wine.y_val)
     for rows, line in zip(sets, lines, strict=True):
         assert set(line) == {"validation"}
         figures = line["validation"]
         drawn = evaluate_sets(
-            wine, learner, random_sets(142, len(rows), 7, seed=3), wine.judges, n_jobs=1
+            wine, learner, random_sets(142, len(rows), 7, seed=3), wine.evaluation, n_jobs=1
         ).ravel()
         kept = GaussianNB().fit(wine.X[rows], wine.y[rows]).score(wine.X_val, wine.y_val)
         assert figures.kept == pytest.approx(kept)
-        assert figures.everything == pytest.approx(everything)
+        assert figures.all_rows == pytest.approx(all_rows)
         assert figures.random == pytest.approx(drawn.mean())
-        assert figures.random_deviation == pytest.approx(drawn.std(ddof=1))
+        assert figures.random_std == pytest.approx(drawn.std(ddof=1))
 
 
 def test_without_validation_rows_sets_are_scored_on_the_rows_outside_them(wine):
     split, learner = wine.out_of_bag(), SklearnLearner(GaussianNB())
     sets = [np.arange(0, 142, 5), np.arange(1, 142, 5)[:29], np.arange(0, 142, 2)]
     assert len(sets[0]) == len(sets[1])
-    scores = judge_sets(split, learner, sets, n_jobs=1)
+    scores = score_sets(split, learner, sets, n_jobs=1)
     right = np.array([GaussianNB().fit(wine.X[s], wine.y[s]).predict(wine.X) == wine.y for s in sets])
     outside = np.array([~np.isin(np.arange(142), s) for s in sets])
     assert scores[2] == pytest.approx(right[2, outside[2]].mean())  # the only one of its size
@@ -82,8 +82,8 @@ def test_without_validation_rows_sets_are_scored_on_the_rows_outside_them(wine):
         gain = (right[k] - usual)[outside[k]].mean()
         assert scores[k] == pytest.approx(usual.mean() + gain)
     some = wine.out_of_bag([7, 8, 20, 90])
-    assert judge_sets(some, learner, sets[2:], n_jobs=1) == pytest.approx(right[2, [7]].mean())
-    assert np.isnan(judge_sets(split, learner, [np.arange(142)], n_jobs=1)).all()
+    assert score_sets(some, learner, sets[2:], n_jobs=1) == pytest.approx(right[2, [7]].mean())
+    assert np.isnan(score_sets(split, learner, [np.arange(142)], n_jobs=1)).all()
 
 
 def test_a_set_is_credited_with_what_it_gains_on_the_rows_outside_it():
@@ -101,15 +101,15 @@ def test_comparison_without_validation_rows(wine):
     rows = np.arange(0, 142, 5)
     lines = compare_with_random(split, learner, [rows, np.arange(142)], draws=4, seed=3, n_jobs=1)
     figures, whole = lines[0]["outside"], lines[1]["outside"]
-    scores = judge_sets(split, learner, [rows, *random_sets(142, len(rows), 4, seed=3)], n_jobs=1)
+    scores = score_sets(split, learner, [rows, *random_sets(142, len(rows), 4, seed=3)], n_jobs=1)
     assert figures.kept == pytest.approx(scores[0])
     assert figures.random == pytest.approx(scores[1:].mean())
     fold = np.empty(142, dtype=int)
     fold[np.random.RandomState(3).permutation(142)] = np.arange(142) % 5
     models = [GaussianNB().fit(wine.X[fold != k], wine.y[fold != k]) for k in range(5)]
     right = [models[f].predict(x[None])[0] == y for f, x, y in zip(fold, wine.X, wine.y, strict=True)]
-    assert figures.everything == pytest.approx(np.mean(right))
-    assert whole.kept == whole.random == whole.everything == figures.everything
+    assert figures.all_rows == pytest.approx(np.mean(right))
+    assert whole.kept == whole.random == whole.all_rows == figures.all_rows
     assert set(
         compare_with_random(replace(split, X_test=wine.X_val, y_test=wine.y_val), learner, [rows])[0]
     ) == {
@@ -120,9 +120,9 @@ def test_comparison_without_validation_rows(wine):
 
 def test_no_score_of_a_comparison_is_above_one():
     X = np.r_[np.linspace(0, 4, 30), np.linspace(5, 9, 30)][:, None]
-    split = Split.from_arrays(X, [0] * 30 + [1] * 30, validation="out-of-bag")
+    split = Split.from_arrays(X, [0] * 30 + [1] * 30, validation="out_of_bag")
     rows = np.array([1, 58])  # perfect, and made comparable a little better than that
-    assert judge_sets(split, "neighbors", [rows, *random_sets(60, 2, 20)], n_jobs=1)[0] > 1
+    assert score_sets(split, "neighbors", [rows, *random_sets(60, 2, 20)], n_jobs=1)[0] > 1
     assert compare_with_random(split, "neighbors", [rows], n_jobs=1)[0]["outside"].kept == 1.0
 
 
@@ -130,11 +130,13 @@ def test_regression_is_scored_by_r2(rng):
     X = rng.normal(size=(60, 2))
     y = X @ [1.0, 2.0] + rng.normal(size=60)
     split = Split.from_arrays(X, y, task="regression", random_state=0)
-    score = evaluate_sets(split, SklearnLearner(LinearRegression()), [np.arange(20)], split.judges, n_jobs=1)
+    score = evaluate_sets(
+        split, SklearnLearner(LinearRegression()), [np.arange(20)], split.evaluation, n_jobs=1
+    )
     model = LinearRegression().fit(split.X[:20], split.y[:20])
     assert score.item() == pytest.approx(r2_score(split.y_val, model.predict(split.X_val)))
     own = split.out_of_bag(np.arange(20, 48))
-    score = judge_sets(own, SklearnLearner(LinearRegression()), [np.arange(20)], n_jobs=1)
+    score = score_sets(own, SklearnLearner(LinearRegression()), [np.arange(20)], n_jobs=1)
     assert score.item() == pytest.approx(r2_score(split.y[20:], model.predict(split.X[20:])))
 
 
@@ -143,9 +145,9 @@ def test_learners_by_name_or_as_estimators(wine, learner):
     sets = [np.arange(0, 142, 5)]
     made = SklearnLearner(GaussianNB())
     for split in (wine, wine.out_of_bag()):
-        assert judge_sets(split, learner, sets, n_jobs=1) == judge_sets(split, made, sets, n_jobs=1)
-    assert evaluate_sets(wine, learner, sets, wine.judges, n_jobs=1) == evaluate_sets(
-        wine, made, sets, wine.judges, n_jobs=1
+        assert score_sets(split, learner, sets, n_jobs=1) == score_sets(split, made, sets, n_jobs=1)
+    assert evaluate_sets(wine, learner, sets, wine.evaluation, n_jobs=1) == evaluate_sets(
+        wine, made, sets, wine.evaluation, n_jobs=1
     )
     assert compare_with_random(wine, learner, sets, draws=2, n_jobs=1) == compare_with_random(
         wine, made, sets, draws=2, n_jobs=1
@@ -155,7 +157,7 @@ def test_learners_by_name_or_as_estimators(wine, learner):
 def test_a_selection_is_a_set(wine):
     rows = np.arange(0, 142, 5)
     selection = Selection.of_rows(wine, rows, method="rows", seconds=0.0)
-    assert judge_sets(wine, "ridge", [selection], n_jobs=1) == judge_sets(wine, "ridge", [rows], n_jobs=1)
+    assert score_sets(wine, "ridge", [selection], n_jobs=1) == score_sets(wine, "ridge", [rows], n_jobs=1)
 
 
 class Counting(SklearnLearner):
@@ -191,19 +193,19 @@ def test_one_training_gives_the_scores_on_all_parts(wine):
     rows = np.arange(0, 142, 5)
     line = compare_with_random(split, learner, [rows], draws=4, seed=3, n_jobs=1)[0]
     drawn = random_sets(142, len(rows), 4, seed=3)
-    tested = evaluate_sets(wine, learner, [rows, *drawn, np.arange(142)], wine.judges, n_jobs=1)[0, :, 0]
+    tested = evaluate_sets(wine, learner, [rows, *drawn, np.arange(142)], wine.evaluation, n_jobs=1)[0, :, 0]
     test = line["test"]
-    assert (test.kept, test.everything) == (pytest.approx(tested[0]), pytest.approx(tested[-1]))
+    assert (test.kept, test.all_rows) == (pytest.approx(tested[0]), pytest.approx(tested[-1]))
     assert test.random == pytest.approx(tested[1:-1].mean())
     assert test.standard_error == pytest.approx(tested[1:-1].std(ddof=1) / 2)
-    outside = judge_sets(split, learner, [rows, *drawn], n_jobs=1)
+    outside = score_sets(split, learner, [rows, *drawn], n_jobs=1)
     assert line["outside"].kept == pytest.approx(outside[0])
     assert line["outside"].random == pytest.approx(outside[1:].mean())
 
 
 def test_above_random_is_more_than_two_standard_errors():
     def found(kept):
-        return Comparison(kept, random=0.8, random_deviation=0.04, everything=0.9, standard_error=0.01)
+        return Comparison(kept, random=0.8, random_std=0.04, all_rows=0.9, standard_error=0.01)
 
     assert found(0.83).above_random
     assert not found(0.81).above_random
@@ -237,15 +239,15 @@ def test_arguments_are_checked(wine, change, message):
     learner, sets = given.pop("learner"), given.pop("sets")
     for split in (wine, wine.out_of_bag()):
         with pytest.raises(InputError, match=message):
-            judge_sets(split, learner, sets, **given)
+            score_sets(split, learner, sets, **given)
         with pytest.raises(InputError, match=message):
             compare_with_random(split, learner, sets, **given)
     with pytest.raises(InputError, match=message):
-        evaluate_sets(wine, learner, sets, wine.judges, **given)
+        evaluate_sets(wine, learner, sets, wine.evaluation, **given)
 
 
 def test_parts_are_checked(wine):
-    X, y = wine.judges
+    X, y = wine.evaluation
     for parts, message in [
         ((), "name the rows to score on"),
         ((X, y), "part 0: pass a pair"),
@@ -259,9 +261,9 @@ def test_parts_are_checked(wine):
 
 def test_no_sets_no_scores(wine):
     for split in (wine, wine.out_of_bag()):
-        assert judge_sets(split, "ridge", []).shape == (0,)
+        assert score_sets(split, "ridge", []).shape == (0,)
         assert compare_with_random(split, "ridge", [], n_jobs=1) == []
-    assert evaluate_sets(wine, "ridge", [], wine.judges, repeats=3).shape == (1, 0, 3)
+    assert evaluate_sets(wine, "ridge", [], wine.evaluation, repeats=3).shape == (1, 0, 3)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from cdvm._runtime.parallel import stream
+from cdvm._runtime.parallel import run_tasks
 from cdvm.data.split import Split
 from cdvm.errors import InputError
 from cdvm.learners.batched import linear, softmax
@@ -152,7 +152,7 @@ def test_answers_do_not_depend_on_the_chunk():
         assert np.allclose(trainer.scores(subsets[k : k + 1])[0], whole[k], atol=1e-4)
         assert (trainer.predict(subsets[k : k + 1])[0] == labels[k]).all()
     chunks = [(subsets[np.arange(start, 30, 3)],) for start in range(3)]
-    for start, part in stream(trainer.predict, chunks, n_jobs=2):
+    for start, part in run_tasks(trainer.predict, chunks, n_jobs=2):
         assert (part == labels[start::3]).all()
 
 

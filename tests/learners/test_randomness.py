@@ -1,4 +1,4 @@
-"""Every learner says truthfully whether two trainings on the same rows may differ."""
+"""Every learner says truthfully whether two fits on the same rows may differ."""
 
 from __future__ import annotations
 

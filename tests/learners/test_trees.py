@@ -62,9 +62,9 @@ def test_the_first_split_has_the_least_impurity_of_all(seed, n_classes):
         np.r_[np.arange(n_classes), rng.integers(0, n_classes, 25 - n_classes)],
     )
     split = table(X, y)
-    shares = TreeLearner(max_depth=1).bind(split, split.X).scores(whole(split))[0].astype(float)
+    fractions = TreeLearner(max_depth=1).bind(split, split.X).scores(whole(split))[0].astype(float)
     least = min(gini(y[low]) + gini(y[~low]) for low in cuts(X))
-    np.testing.assert_allclose((shares * (1 - shares)).sum(), least, rtol=1e-6)
+    np.testing.assert_allclose((fractions * (1 - fractions)).sum(), least, rtol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(8))

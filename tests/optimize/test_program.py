@@ -38,19 +38,19 @@ def test_objective_is_the_papers_formula(rng):
 
 def test_default_kappa_is_max_plus_budget_times_mean(rng):
     T = rng.normal(size=(50, 20)) + 0.1
-    assert Program(T, 10).cap == pytest.approx(T.max() + 10 * T.mean())
-    assert Program(-np.abs(T), 10).cap == 0.0
+    assert Program(T, 10).kappa == pytest.approx(T.max() + 10 * T.mean())
+    assert Program(-np.abs(T), 10).kappa == 0.0
 
 
 def test_budget_is_a_count_or_a_share():
     T = np.zeros((200, 1))
-    assert Program(T, 10).size == 10
-    assert Program(T, 0.05).size == 10
-    assert Program(T, 1.0).size == 200
-    assert Program(T, 1).size == 1
-    assert Program(T, np.int64(3)).size == 3
-    assert Program(T, np.float32(0.5)).size == 100
-    assert Program(T, 1e-9).size == 1
+    assert Program(T, 10).budget == 10
+    assert Program(T, 0.05).budget == 10
+    assert Program(T, 1.0).budget == 200
+    assert Program(T, 1).budget == 1
+    assert Program(T, np.int64(3)).budget == 3
+    assert Program(T, np.float32(0.5)).budget == 100
+    assert Program(T, 1e-9).budget == 1
 
 
 @pytest.mark.parametrize(
@@ -82,4 +82,4 @@ def test_replace_keeps_what_was_computed(rng):
     gains = program.gains
     other = program.replace(budget=7, alpha=0.1, kappa="auto")
     assert other.gains is gains
-    assert other.cap == pytest.approx(other.default_kappa()) != program.cap
+    assert other.kappa == pytest.approx(other.default_kappa()) != program.kappa

@@ -18,7 +18,7 @@ from cdvm.optimize.solvers.highs import solve_lp
 
 
 def clustered(n: int, m: int, seed: int) -> np.ndarray:
-    """Rows that each help one group of judges, as real attributions do."""
+    """Rows that each help one group of evaluation rows, as real attributions do."""
     rng = np.random.default_rng(seed)
     groups = rng.integers(0, 4, n)[:, None] == rng.integers(0, 4, m)[None, :]
     return rng.normal(0.0, 0.02, (n, m)) + 0.05 * groups
@@ -39,13 +39,13 @@ def test_top_rows_breaks_ties_by_gain_then_position():
     kind=st.sampled_from(["dense", "sparse", "implicit"]),
     n=st.integers(1, 40),
     m=st.integers(1, 20),
-    share=st.floats(0, 1),
+    fraction=st.floats(0, 1),
     alpha=st.sampled_from([0.0, 0.1, 0.5, 1.0]),
     factor=st.sampled_from([0.0, 0.5, 1.0]),
     candidates=st.sampled_from([1, 5, 64]),
     seed=st.integers(0, 10_000),
 )
-def test_swap_search_never_lowers_the_objective(kind, n, m, share, alpha, factor, candidates, seed):
+def test_swap_search_never_lowers_the_objective(kind, n, m, fraction, alpha, factor, candidates, seed):
     rng = np.random.default_rng(seed)
     matrix = clustered(n, m, seed)
     if kind == "implicit":
@@ -53,11 +53,11 @@ def test_swap_search_never_lowers_the_objective(kind, n, m, share, alpha, factor
         attribution = ImplicitAttribution(members, (rng.random((30, m)) < 0.6).astype(np.uint8))
     else:
         attribution = MatrixAttribution(matrix if kind == "dense" else sparse.csr_array(matrix))
-    program = Program(attribution, budget=max(1, round(share * n)), alpha=alpha)
-    program = program.replace(kappa=factor * program.cap)
-    start = rng.permutation(n)[: program.size]
+    program = Program(attribution, budget=max(1, round(fraction * n)), alpha=alpha)
+    program = program.replace(kappa=factor * program.kappa)
+    start = rng.permutation(n)[: program.budget]
     found = swap_search(program, start, candidates=candidates)
-    assert len(found) == program.size
+    assert len(found) == program.budget
     assert (np.diff(found) > 0).all()
     assert objective(program, found) >= objective(program, start)
     assert np.array_equal(found, swap_search(program, start, candidates=candidates))
@@ -115,20 +115,20 @@ def test_a_set_of_the_wrong_size_is_refused(rows):
 
 
 @settings(max_examples=200, deadline=None)
-@given(n=st.integers(2, 60), classes=st.integers(1, 6), share=st.floats(0, 1), seed=st.integers(0, 2**16))
-def test_every_class_keeps_its_floor_where_the_budget_allows(n, classes, share, seed):
+@given(n=st.integers(2, 60), classes=st.integers(1, 6), fraction=st.floats(0, 1), seed=st.integers(0, 2**16))
+def test_every_class_keeps_its_floor_where_the_budget_allows(n, classes, fraction, seed):
     rng = np.random.default_rng(seed)
     y, weights = np.sort(rng.integers(0, classes, n) // rng.integers(1, 3)), rng.random(n)
-    program = Program(rng.normal(size=(n, 3)), budget=max(1, round(share * n)))
-    rows, floors = top_rows(program, weights), class_floors(y, program.size)
+    program = Program(rng.normal(size=(n, 3)), budget=max(1, round(fraction * n)))
+    rows, floors = top_rows(program, weights), class_floors(y, program.budget)
     kept = keep_classes(program, rows, weights, y)
-    assert len(np.unique(kept)) == len(kept) == program.size
+    assert len(np.unique(kept)) == len(kept) == program.budget
     counts, before = (np.bincount(y[r], minlength=len(floors)) for r in (kept, rows))
     there = len(np.unique(y))
-    if there > program.size:
+    if there > program.budget:
         assert (kept == rows).all()
     else:
-        assert floors.sum() <= program.size
+        assert floors.sum() <= program.budget
         assert (counts >= floors).all()
         assert (floors[np.unique(y)] >= 1).all()
         assert len(np.setdiff1d(kept, rows)) == np.maximum(floors - before, 0).sum()
@@ -141,9 +141,9 @@ def test_every_class_keeps_its_floor_where_the_budget_allows(n, classes, share, 
 @pytest.mark.parametrize(
     ("counts", "size", "floors"),
     [
-        ([2955, 45], 30, [7, 2]),  # two, though their share is less than one
-        ([2955, 45], 300, [75, 9]),  # twice their share
-        ([50, 50], 20, [5, 5]),  # half of equal shares
+        ([2955, 45], 30, [7, 2]),  # two, though their fraction is less than one
+        ([2955, 45], 300, [75, 9]),  # twice their fraction
+        ([50, 50], 20, [5, 5]),  # half of equal fractions
         ([97, 1, 2], 12, [2, 1, 2]),  # all there are
         ([40, 30, 30], 5, [1, 1, 1]),  # one where two do not fit
         ([40, 30, 30], 2, [0, 0, 0]),

@@ -85,16 +85,14 @@ def test_no_flipped_bit_changes_values_or_a_selection(rng, tmp_path):
 def test_no_flipped_bit_changes_a_store(rng, tmp_path):
     """A manifest is refused, a chunk set aside: what remains is what was written."""
     design = Design(20, 0.5, seed=3)
-    declaration = {"design": design.describe(), "n_judges": 9, "outcome": "correct", "learner": {"C": 1.0}}
-    store = Store(tmp_path / "s", declaration)
+    manifest = {"design": design.describe(), "n_evaluation": 9, "outcome": "correct", "learner": {"C": 1.0}}
+    store = Store(tmp_path / "s", manifest)
     data = rng.integers(0, 256, (6, 2)).astype(np.uint8)
     store.write(Chunk(0, 6, np.array([2]), data))
 
     def same():
         found = Outcomes.load(tmp_path / "s")
-        return (
-            found.design == design and np.array_equal(found.data, data) and found.declaration == declaration
-        )
+        return found.design == design and np.array_equal(found.data, data) and found.manifest == manifest
 
     assert flipped(tmp_path / "s" / "manifest.json", same) > FLIPS / 2
     chunk = next((tmp_path / "s").glob("0*.npy"))
@@ -144,8 +142,8 @@ MODELS = {
         {**MODELS, "outcomes": np.full((2, 2), np.inf, np.float32)},
         {**MODELS, "outcomes": np.ones((2, 2))},
         {**MODELS, "packed": np.array(1)},
-        {**MODELS, "judge_rows": np.array([0, 9])},
-        {**MODELS, "judge_rows": np.array([0])},
+        {**MODELS, "evaluation_rows": np.array([0, 9])},
+        {**MODELS, "evaluation_rows": np.array([0])},
         {"weights": np.array([1.0]), "0.data": np.ones((2, 2)), "1.data": np.ones((2, 2))},
         {"weights": np.array([1.0]), "a.data": np.ones((2, 2))},
         {"weights": np.array([np.nan]), "0.data": np.ones((2, 2))},

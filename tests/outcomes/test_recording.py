@@ -47,7 +47,7 @@ def whole(wine, learner, design):
 
 def test_bits_are_what_fitting_by_hand_gives(wine, design, whole):
     assert whole.binary
-    assert whole.data.nbytes == 130 * 5  # 36 judges in 5 bytes
+    assert whole.data.nbytes == 130 * 5  # 36 evaluation rows in 5 bytes
     subsets = design.take(range(130))
     for k in (0, 77, 129):
         rows = subsets.rows(k)
@@ -172,19 +172,19 @@ def test_two_writers_at_once_may_overlap(wine, learner, runs, tmp_path):
     straight = record_outcomes(wine, learner, Design(wine.n_rows, 0.01, seed=1), range(600), n_jobs=1)
     assert straight.degenerate > 100
     assert equal(Outcomes.load(store), straight)  # the degenerate models are counted once, too
-    assert Store(store).wanted() == [(0, 430), (215, 600)]
+    assert Store(store).requested() == [(0, 430), (215, 600)]
 
 
 def test_of_two_runs_that_claim_one_directory_one_is_refused(tmp_path):
     def claim(number):
         try:
-            return Store(tmp_path / "s", {"number": number}).declaration
+            return Store(tmp_path / "s", {"number": number}).manifest
         except StoreError as error:
             return str(error)
 
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(claim, range(8)))
-    winner = Store(tmp_path / "s").declaration
+    winner = Store(tmp_path / "s").manifest
     assert answers.count(winner) == 1
     assert sum("belongs to another run: number is" in str(answer) for answer in answers) == 7
 
@@ -221,7 +221,7 @@ def test_a_file_that_cannot_grow_ends_in_one_line_and_a_usable_store(wine, learn
             record_outcomes(wine, learner, design, range(130), n_jobs=1, store=store)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert sorted(store.iterdir()) == sorted([*before, store / "wanted-00000000-00000130"])
+    assert sorted(store.iterdir()) == sorted([*before, store / "requested-00000000-00000130"])
     assert equal(record_outcomes(wine, learner, design, range(130), n_jobs=1, store=store), whole)
 
 
@@ -286,19 +286,19 @@ def test_a_store_of_another_run_is_refused_with_the_difference(wine, learner, de
         record_outcomes(wine, learner, design, range(4), outcome="margin", store=store)
 
 
-def test_out_of_bag_judges_are_part_of_the_declaration(wine, learner, design, tmp_path):
+def test_out_of_bag_evaluation_rows_are_part_of_the_declaration(wine, learner, design, tmp_path):
     own, some = wine.out_of_bag(), wine.out_of_bag([5, 1, 8])
     for name, split in {"own": own, "some": some, "held": wine}.items():
         made = record_outcomes(split, learner, design, range(6), n_jobs=1, store=tmp_path / name)
         loaded = Outcomes.load(tmp_path / name)
         assert equal(made, loaded)
-        rows = [None if o.judge_rows is None else o.judge_rows.tolist() for o in (made, loaded)]
-        expected = None if split.judge_rows is None else split.judge_rows.tolist()
+        rows = [None if o.evaluation_rows is None else o.evaluation_rows.tolist() for o in (made, loaded)]
+        expected = None if split.evaluation_rows is None else split.evaluation_rows.tolist()
         assert rows == [expected, expected]
     right = GaussianNB().fit(wine.X[made.design.take([0]).rows(0)], wine.y[made.design.take([0]).rows(0)])
     first = Outcomes.load(tmp_path / "some").values()[0]
     assert first.tolist() == (right.predict(wine.X[[1, 5, 8]]) == wine.y[[1, 5, 8]]).tolist()
-    for split, message in [(wine, "judge_rows is 'all' there and None here"), (some, "judge_rows")]:
+    for split, message in [(wine, "evaluation_rows is 'all' there and None here"), (some, "evaluation_rows")]:
         with pytest.raises(StoreError, match=message):
             record_outcomes(split, learner, design, range(6), n_jobs=1, store=tmp_path / "own")
 
@@ -363,16 +363,15 @@ def test_degenerate_training_sets_get_a_constant_answer_and_are_counted(wine, le
 
 def test_models_that_learn_nothing_are_noticed_once(wine, learner):
     design = Design(wine.n_rows, 0.004, seed=0)
-    said = (
-        r"of 40 models of GaussianNB give every judge the same answer.*inclusion \(it is 0.004, about 1 rows"
-    )
+    said = r"of 40 models of GaussianNB give every evaluation row the same answer"
+    said += r".*inclusion \(it is 0.004, about 1 rows"
     with pytest.warns(InputWarning, match=said) as caught:
         record_outcomes(wine, learner, design, range(40), n_jobs=1)
     assert len(caught) == 1
     assert caught[0].filename == __file__
 
 
-def test_a_few_judges_are_no_evidence_that_models_learn_nothing(wine, learner, design):
+def test_a_few_evaluation_rows_are_no_evidence_that_models_learn_nothing(wine, learner, design):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         record_outcomes(wine.out_of_bag([5]), learner, design, range(6), n_jobs=1)

@@ -76,11 +76,11 @@ def test_a_store_in_s3_is_like_any_other(bucket, wine):
 def test_of_many_runs_that_claim_one_place_in_s3_one_wins(bucket):
     def claim(number):
         try:
-            return Store("s3://runs/contested", {"number": number}).declaration
+            return Store("s3://runs/contested", {"number": number}).manifest
         except StoreError as error:
             return str(error)
 
     with ThreadPoolExecutor(6) as pool:
         answers = list(pool.map(claim, range(6)))
-    assert answers.count(Store("s3://runs/contested").declaration) == 1
+    assert answers.count(Store("s3://runs/contested").manifest) == 1
     assert sum("belongs to another run: number is" in str(answer) for answer in answers) == 5

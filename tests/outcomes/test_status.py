@@ -13,7 +13,7 @@ def store(wine, tmp_path):
     design = Design(wine.n_rows, 0.1, seed=1)
     record_outcomes(wine, learner, design, range(150), n_jobs=1, store=path)
     record_outcomes(wine, learner, design, range(200, 300), n_jobs=1, store=path)
-    (path / "wanted-00000000-00000400").touch()
+    (path / "requested-00000000-00000400").touch()
     for number, file in enumerate(sorted(path.glob("0*.npy"))):
         when = 1_000_000 + 2 * number + 3600 * (number > 2)
         os.utime(file, (when, when))
@@ -22,12 +22,12 @@ def store(wine, tmp_path):
 
 def test_status_counts_what_is_done_and_missing_and_how_long_it_will_take(store):
     status = store_status(store)
-    assert (status.done, status.wanted) == (250, 400)
+    assert (status.done, status.requested) == (250, 400)
     assert status.missing == [(150, 200), (300, 400)]
     assert (status.damaged, status.set_aside) == ([], [])
     assert status.rate == pytest.approx(25)  # 50 models every two seconds
     assert status.seconds_left == pytest.approx(6)
-    assert status.declaration["design"]["seed"] == 1
+    assert status.manifest["design"]["seed"] == 1
 
 
 def test_status_names_damaged_files_and_leaves_them(store):

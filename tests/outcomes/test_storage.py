@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from cdvm import InputError, StoreError
-from cdvm.outcomes.storage import open_place
+from cdvm.outcomes.storage import open_storage
 
 
 @pytest.mark.parametrize("address", ["{}", "file://{}", "memory://{}"])
 def test_places_keep_whole_files(address, tmp_path):
-    place = open_place(address.format(tmp_path / "deep" / "place"))
+    place = open_storage(address.format(tmp_path / "deep" / "place"))
     assert place.names() == []
     with pytest.raises(FileNotFoundError):
         place.read("a")
@@ -30,16 +30,16 @@ def test_places_keep_whole_files(address, tmp_path):
 
 def test_addresses_that_cannot_be_used_are_named(tmp_path):
     with pytest.raises(InputError, match=r"store='nowhere://x' cannot be opened: Protocol not known"):
-        open_place("nowhere://x")
+        open_storage("nowhere://x")
     with pytest.raises(InputError, match="has lost a slash: pass an address as text"):
-        open_place(Path("s3://bucket/runs"))
+        open_storage(Path("s3://bucket/runs"))
     (tmp_path / "file").write_text("mine")
-    place = open_place(tmp_path / "file")
+    place = open_storage(tmp_path / "file")
     for attempt in (place.names, lambda: place.read("a")):
         with pytest.raises(StoreError, match="is a file: name a directory"):
             attempt()
     with pytest.raises(StoreError, match="cannot be made a directory"):
-        open_place(tmp_path / "file" / "below").make()
+        open_storage(tmp_path / "file" / "below").make()
 
 
 def test_fsspec_is_not_needed_for_a_directory(tmp_path):
@@ -47,10 +47,10 @@ def test_fsspec_is_not_needed_for_a_directory(tmp_path):
 import sys
 sys.modules["fsspec"] = None  # importing it fails
 from cdvm.errors import InputError
-from cdvm.outcomes.storage import open_place
-open_place({str(tmp_path)!r}).write("a", b"one")
+from cdvm.outcomes.storage import open_storage
+open_storage({str(tmp_path)!r}).write("a", b"one")
 try:
-    open_place("memory://x")
+    open_storage("memory://x")
 except InputError as error:
     print(error)
 """

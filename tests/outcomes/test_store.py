@@ -22,8 +22,8 @@ from cdvm.outcomes.store import Chunk, Store, _checksum
 NONE = np.empty(0, dtype=np.int64)
 
 
-def declared(seed, judges=8):
-    return {"design": Design(20, 0.5, seed=seed).describe(), "n_judges": judges, "outcome": "correct"}
+def declared(seed, evaluation=8):
+    return {"design": Design(20, 0.5, seed=seed).describe(), "n_evaluation": evaluation, "outcome": "correct"}
 
 
 def chunk(first, value):
@@ -123,7 +123,7 @@ def forged(store, first, stop, arrays, *, count=0, tail=b"", allow_pickle=False)
         np.save(buffer, array, allow_pickle=allow_pickle)
     content = buffer.getvalue() + tail
     label = f"{first:08d}-{stop:08d}-{count}-{store.run}"
-    store.place.write(f"{label}-{_checksum(label, content)}.npy", content)
+    store.storage.write(f"{label}-{_checksum(label, content)}.npy", content)
 
 
 HUGE = (
@@ -166,10 +166,10 @@ def test_a_store_without_a_finished_model_says_what_to_do(tmp_path):
         Outcomes.load(tmp_path / "store")
 
 
-def test_chunks_for_other_judges_are_refused(tmp_path):
+def test_chunks_for_other_evaluation_rows_are_refused(tmp_path):
     store = Store(tmp_path / "s", declared(1))
     forged(store, 0, 4, [np.zeros((4, 2), np.uint8), NONE])
-    with pytest.raises(StoreError, match="models 0 to 4 that do not fit its 8 judges"):
+    with pytest.raises(StoreError, match="models 0 to 4 that do not fit its 8 evaluation rows"):
         Outcomes.load(tmp_path / "s")
 
 

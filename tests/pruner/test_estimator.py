@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cdvm import CDVM, InputError, Program, Selection, Split, solve
 from cdvm.attribution.base import Attribution
-from cdvm.evaluation.scoring import judge_sets
+from cdvm.evaluation.scoring import score_sets
 from cdvm.learners import RidgeLearner
 from cdvm.pruner.estimator import GRID_ALPHAS, GRID_KAPPAS
 
@@ -55,7 +55,7 @@ def test_selection_says_what_was_chosen_and_how(table, pruner):
     assert (keep.candidates[keep.rows] == keep.indices).all()
     assert keep.weights.sum() == pytest.approx(30)
     program = Program(pruner.attribution_.dense(), 30)
-    assert keep.kappa == pytest.approx(program.cap)
+    assert keep.kappa == pytest.approx(program.kappa)
     chosen = np.isin(np.arange(program.n_rows), keep.rows).astype(float)
     assert keep.objective == pytest.approx(program.objective(chosen))
     assert keep.objective <= solve(program).objective + 1e-9 <= keep.bound + 2e-6
@@ -71,7 +71,7 @@ def test_a_refined_selection_says_so_and_shows_no_gap(pruner):
     assert refined.refined
     assert refined.gap is not None
     assert "gap" not in repr(refined)
-    assert f"refined by {refined.trainings} trainings" in repr(refined)
+    assert f"refined by {refined.fits} fits" in repr(refined)
     other = Selection.of_rows(pruner.split_, np.arange(5), method="banzhaf", seconds=0.0)
     assert repr(other) == "Selection(5 of 178 rows, method='banzhaf')"
 
@@ -131,7 +131,7 @@ def test_swaps_never_lower_the_objective(table, pruner):
         assert swapped.bound == pytest.approx(top.bound)
 
 
-def test_without_validation_rows_every_row_is_a_candidate_and_a_judge(table, pruner):
+def test_without_validation_rows_every_row_is_a_candidate_and_an_evaluation_row(table, pruner):
     assert pruner.select(1.0).indices.tolist() == list(range(178))
     T = pruner.attribution_.dense()
     assert T.shape == (178, 178)
@@ -147,13 +147,13 @@ def test_without_validation_rows_every_row_is_a_candidate_and_a_judge(table, pru
 def test_held_out_rows_are_never_kept(table):
     settings = {"n_models": 50, "n_jobs": 1, "random_state": 0}
     pruner = CDVM("naive_bayes", validation="holdout", **settings).fit(*table)
-    everything = pruner.select(1.0)
-    assert len(everything) == pruner.split_.n_rows == 178 - len(pruner.split_.y_val) < 178
-    assert set(everything.indices) == set(pruner.split_.rows)
+    all_rows = pruner.select(1.0)
+    assert len(all_rows) == pruner.split_.n_rows == 178 - len(pruner.split_.y_val) < 178
+    assert set(all_rows.indices) == set(pruner.split_.rows)
     again = CDVM("naive_bayes", **settings).fit(*table, validation="holdout")
     assert (again.outcomes_.data == pruner.outcomes_.data).all()
     with pytest.raises(InputError, match="leave out X_val"):
-        CDVM("naive_bayes", **settings).fit(*table, *table, validation="out-of-bag")
+        CDVM("naive_bayes", **settings).fit(*table, *table, validation="out_of_bag")
 
 
 def test_own_validation_rows_make_every_row_a_candidate(table):
@@ -218,7 +218,7 @@ def test_without_validation_rows_the_grid_is_scored_outside_each_set(table, prun
         for k in GRID_KAPPAS
     ]
     distinct = list({rows.tobytes(): rows for rows in grid}.values())
-    scores = judge_sets(tuned.split_, tuned.learner_, distinct, n_jobs=1)
+    scores = score_sets(tuned.split_, tuned.learner_, distinct, n_jobs=1)
     assert keep.score == pytest.approx(scores.max())
     assert keep.rows.tolist() == distinct[int(scores.argmax())].tolist()
     assert tuned.select(1.0).score is None
@@ -252,7 +252,7 @@ def test_fitted_attributes(table, pruner):
     assert pruner.n_features_in_ == 13
     assert pruner.feature_names_in_.tolist() == list(X.columns)
     assert pruner.outcomes_.n_models == 300
-    assert pruner.attribution_.shape == (pruner.split_.n_rows, len(pruner.split_.judges[1]))
+    assert pruner.attribution_.shape == (pruner.split_.n_rows, len(pruner.split_.evaluation[1]))
 
 
 def test_regression(rng):
@@ -294,10 +294,10 @@ def test_selection_is_saved_and_read_back(pruner, tmp_path):
         ({"design": "half"}, "design='half'"),
         ({"learner": "logistik"}, "did you mean 'logistic'"),
         ({"learner": object()}, "has no fit"),
-        ({"validation_size": 1.5, "validation": "holdout"}, "validation_size=1.5: use a share"),
-        ({"validation_size": 2}, "validation_size=2: use a share"),
-        ({"validation_size": 0.3}, "validation_size=0.3 has no effect with validation='out-of-bag'"),
-        ({"validation": "oob"}, "validation='oob': use 'auto', 'out-of-bag' or 'holdout'"),
+        ({"validation_size": 1.5, "validation": "holdout"}, "validation_size=1.5: use a fraction"),
+        ({"validation_size": 2}, "validation_size=2: use a fraction"),
+        ({"validation_size": 0.3}, "validation_size=0.3 has no effect with validation='out_of_bag'"),
+        ({"validation": "oob"}, "validation='oob': use 'auto', 'out_of_bag' or 'holdout'"),
         ({"outcome": "loss"}, "outcome='loss'"),
         ({"outcome": 3}, "outcome=3"),
         ({"budget": [5, 10]}, r"budget=\[5, 10\]: use"),
@@ -325,7 +325,7 @@ def test_parameters_are_checked_before_any_model_is_trained(table, settings, mes
         CDVM(**{"n_models": 10, "n_jobs": 1, **settings}).fit(*table)
 
 
-def test_words_on_judges_are_refused_where_there_are_some(table, pruner):
+def test_words_on_evaluation_rows_are_refused_where_there_are_some(table, pruner):
     X, y = table
     settings = {"learner": "naive_bayes", "n_models": 10, "n_jobs": 1}
     with pytest.raises(InputError, match="validation='holdout' goes without validation rows"):
@@ -333,9 +333,9 @@ def test_words_on_judges_are_refused_where_there_are_some(table, pruner):
     with pytest.raises(InputError, match=r"validation_size=0\.3 has no effect with X_val"):
         CDVM(validation_size=0.3, **settings).fit(X, y, X, y)
     for words in ({"validation": "holdout"}, {"validation_size": 0.3}):
-        with pytest.raises(InputError, match="has no effect with a split, which has its judges"):
+        with pytest.raises(InputError, match="has no effect with a split, which has its evaluation rows"):
             CDVM(**words, **settings).fit_split(pruner.split_)
-        with pytest.raises(InputError, match="has no effect with a split, which has its judges"):
+        with pytest.raises(InputError, match="has no effect with a split, which has its evaluation rows"):
             CDVM(**words, **settings).fit_outcomes(pruner.split_, pruner.outcomes_)
     with pytest.raises(InputError, match="no use for outcomes"):
         CDVM(attribution="similarity").fit_outcomes(pruner.split_, pruner.outcomes_)
@@ -371,7 +371,7 @@ def test_validation_rows_are_standardised_by_the_training_rows(table):
 
 def test_outcomes_fit_the_split_as_it_is_or_as_models_saw_it(table):
     X, y = table
-    split = Split.from_arrays(X, y, validation="out-of-bag")
+    split = Split.from_arrays(X, y, validation="out_of_bag")
     first = CDVM("ridge", n_models=60, n_jobs=1, random_state=0).fit(X, y)
     for form in (split, first.split_):
         again = clone(first).fit_outcomes(form, first.outcomes_)
@@ -391,7 +391,7 @@ def test_outcomes_fit_the_split_as_it_is_or_as_models_saw_it(table):
         {"solver": "first_order"},
         {"tune": "grid"},
         {"refine": 200},
-        {"refine": {"trainings": 200}},
+        {"refine": {"fits": 200}},
     ],
 )
 def test_the_rows_kept_follow_every_setting(table, pruner, change):
@@ -413,7 +413,7 @@ def test_the_rows_kept_follow_every_setting(table, pruner, change):
 
 
 def test_a_dict_of_options_changed_in_place_is_noticed(pruner):
-    options = {"trainings": 100}
+    options = {"fits": 100}
     own = clone(pruner).set_params(refine=options, budget=8)
     own.refine = options
     own.fit_outcomes(pruner.split_, pruner.outcomes_)
@@ -520,10 +520,12 @@ def test_no_class_is_left_out_where_the_budget_allows():
     few = np.concatenate(
         [np.flatnonzero(y == 0)[:40], np.flatnonzero(y == 1)[:40], np.flatnonzero(y == 2)[:3]]
     )
-    judges = np.flatnonzero(y != 2)[-40:]
+    evaluation = np.flatnonzero(y != 2)[-40:]
     options = {"n_models": 300, "kappa": 5.0, "n_jobs": 1, "random_state": 0}
     paper, ours = (
-        CDVM("ridge", rounding=rounding, **options).fit(X[few], y[few], X[judges], y[judges]).select(3)
+        CDVM("ridge", rounding=rounding, **options)
+        .fit(X[few], y[few], X[evaluation], y[evaluation])
+        .select(3)
         for rounding in ("top", "swap")
     )
     assert 2 not in y[few][paper.indices]  # nobody asks for it

@@ -20,12 +20,12 @@ RUN = textwrap.dedent(
     from cdvm import CDVM
 
     rng = np.random.default_rng(0)
-    limit, rows, models, inclusion, judges = json.loads(sys.argv[1])
+    limit, rows, models, inclusion, n_evaluation = json.loads(sys.argv[1])
     X = rng.normal(size=(rows, 10))
     y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int)
     settings = dict(n_models=models, inclusion=inclusion, memory_limit=limit, random_state=0)
     pruner = CDVM("ridge", n_jobs=2, solver="first_order", **settings)
-    kept = pruner.fit(X, y, X[:judges] + 0.1, y[:judges]).select(0.05)
+    kept = pruner.fit(X, y, X[:n_evaluation] + 0.1, y[:n_evaluation]).select(0.05)
     # ru_maxrss would start from the process that started this one
     status = Path("/proc/self/status").read_text()
     peak = 1024 * int(status.split("VmHWM:")[1].split()[0])
@@ -43,14 +43,14 @@ def million(n=1_000_000, m=2000, features=20):
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
 @pytest.mark.parametrize(
-    ("limit", "rows", "models", "inclusion", "judges"),
+    ("limit", "rows", "models", "inclusion", "evaluation"),
     [
         (800_000_000, 100_000, 60, 0.03, 500),
         (780_000_000, 20_000, 2000, 0.5, 300),  # many rows a model
     ],
 )
-def test_runs_stay_within_the_limit(limit, rows, models, inclusion, judges):
-    settings = json.dumps([limit, rows, models, inclusion, judges])
+def test_runs_stay_within_the_limit(limit, rows, models, inclusion, evaluation):
+    settings = json.dumps([limit, rows, models, inclusion, evaluation])
     done = subprocess.run([sys.executable, "-c", RUN, settings], capture_output=True, text=True, check=True)
     kept, peak = json.loads(done.stdout)
     assert kept == rows // 20
@@ -90,7 +90,7 @@ def test_the_plan_gets_smaller_with_the_limit():
 def test_too_little_memory_is_refused_with_what_it_takes():
     split, design = million(), Design(1_000_000, 0.03)
     with pytest.raises(
-        InputError, match=r"memory_limit='500MB': 1,000,000 rows, 2,000 judges.* need about"
+        InputError, match=r"memory_limit='500MB': 1,000,000 rows, 2,000 evaluation rows.* need about"
     ) as e:
         plan_memory("500MB", split, design, 2000, 2)
     said = float(str(e.value).split("need about ")[1].split(" GB")[0]) * 1e9

@@ -29,7 +29,7 @@ from cdvm import (
     utilities,
 )
 from cdvm._runtime.cluster import _single_thread
-from cdvm._runtime.parallel import stream
+from cdvm._runtime.parallel import run_tasks
 
 pytest.importorskip("distributed")
 
@@ -150,8 +150,8 @@ def test_a_cluster_takes_what_is_trained_and_nothing_else(wine, tree, design, se
     here = utilities(wine, tree, sets, n_jobs=1)
     with on_cluster(cluster.address) as client:
         client.wait_for_workers(1, timeout=PATIENCE)
-        assert dict(stream(os.getpid, [(), ()], shared=())) == {0: worker, 1: worker}
-        assert dict(stream(os.getpid, [(), ()])) == {0: os.getpid(), 1: os.getpid()}
+        assert dict(run_tasks(os.getpid, [(), ()], shared=())) == {0: worker, 1: worker}
+        assert dict(run_tasks(os.getpid, [(), ()])) == {0: os.getpid(), 1: os.getpid()}
         assert (utilities(wine, tree, sets) == here).all()
         with pytest.raises(InputError, match="outcome returned an array of shape"):
             record_outcomes(wine, tree, design, range(60), outcome=lambda y, s: s[:, 0, 0])
@@ -172,10 +172,10 @@ def test_a_task_that_kills_its_workers_and_a_scheduler_that_dies_end_in_one_line
     with on_cluster(cluster.address) as client:
         client.wait_for_workers(1, timeout=PATIENCE)
         with pytest.raises(InputError, match="have they memory enough"):
-            list(stream(os._exit, [(1,)], shared=()))
+            list(run_tasks(os._exit, [(1,)], shared=()))
         cluster.start_worker()
         client.wait_for_workers(1, timeout=PATIENCE)
-        results = stream(time.sleep, [(0.05,)] * 1000, shared=())
+        results = run_tasks(time.sleep, [(0.05,)] * 1000, shared=())
         next(results)
         cluster.scheduler.kill()
         logging.getLogger("tornado.application").error("a result was not gathered")  # now and then it says so
@@ -241,7 +241,7 @@ def test_workers_that_would_compute_something_else_are_named(wine, tree, design,
         wait_until(lambda: not client.ncores())
         first = cluster.start_worker()
         client.wait_for_workers(1, timeout=PATIENCE)
-        results = stream(time.sleep, [(0.05,)] * 3000, shared=())
+        results = run_tasks(time.sleep, [(0.05,)] * 3000, shared=())
         next(results)
         late = cluster.start_worker(PYTHONPATH=other["older"])
         older = r"worker tcp://\S+ has cdvm 0\.0\.1 and would give other answers: install"
@@ -259,7 +259,7 @@ def test_workers_that_would_compute_something_else_are_named(wine, tree, design,
 def test_a_scheduler_without_the_package_is_named(processes, other):
     cluster = processes(PYTHONPATH=other["missing"])
     with on_cluster(cluster.address), pytest.raises(InputError, match="the scheduler has no cdvm: install"):
-        list(stream(os.getpid, [()], shared=()))
+        list(run_tasks(os.getpid, [()], shared=()))
 
 
 def test_blas_keeps_one_thread_while_any_task_runs():

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cdvm import InputError
-from cdvm._runtime.parallel import stream
+from cdvm._runtime.parallel import run_tasks
 
 
 def square(base, number):
@@ -34,27 +34,27 @@ def die(number):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_results_come_with_the_number_of_their_task(n_jobs):
     tasks = [(number,) for number in range(7)]
-    assert dict(stream(square, tasks, shared=(10,), n_jobs=n_jobs)) == {k: 10 + k**2 for k in range(7)}
-    assert dict(stream(square, [(10, 2)], n_jobs=n_jobs)) == {0: 14}
-    assert list(stream(square, [], shared=(10,), n_jobs=n_jobs)) == []
+    assert dict(run_tasks(square, tasks, shared=(10,), n_jobs=n_jobs)) == {k: 10 + k**2 for k in range(7)}
+    assert dict(run_tasks(square, [(10, 2)], n_jobs=n_jobs)) == {0: 14}
+    assert list(run_tasks(square, [], shared=(10,), n_jobs=n_jobs)) == []
 
 
 def test_a_worker_process_that_dies_is_replaced(tmp_path):
     tasks = [(number,) for number in range(12)]
-    results = list(stream(die_once, tasks, shared=(str(tmp_path),), n_jobs=2, prefer="processes"))
+    results = list(run_tasks(die_once, tasks, shared=(str(tmp_path),), n_jobs=2, prefer="processes"))
     assert sorted(results) == [(k, k) for k in range(12)]
     assert (tmp_path / "died").exists()
 
 
 def test_workers_that_die_again_and_again_are_given_up():
     with pytest.raises(InputError, match="worker processes were killed 3 times in a row"):
-        list(stream(die, [(1,), (2,)], n_jobs=2, prefer="processes"))
+        list(run_tasks(die, [(1,), (2,)], n_jobs=2, prefer="processes"))
 
 
 INTERRUPTED = """
 import os, sys, time
 import numpy as np
-from cdvm._runtime.parallel import stream
+from cdvm._runtime.parallel import run_tasks
 
 def work(shared, number):
     time.sleep(0.05)
@@ -62,7 +62,7 @@ def work(shared, number):
 
 big = np.zeros(1_000_000)  # passed to the workers through shared memory
 tasks = [(k,) for k in range(10_000)]
-for _, (worker, _) in stream(work, tasks, shared=(big,), n_jobs=2, prefer="processes"):
+for _, (worker, _) in run_tasks(work, tasks, shared=(big,), n_jobs=2, prefer="processes"):
     print(worker, flush=True)
 """
 
@@ -94,7 +94,9 @@ def test_no_worker_and_no_shared_memory_outlives_the_run(sent):
 
 @pytest.mark.filterwarnings("error")
 def test_a_consumer_that_fails_leaves_no_worker_at_work(tmp_path):
-    results = stream(note, [(k,) for k in range(200)], shared=(str(tmp_path),), n_jobs=2, prefer="processes")
+    results = run_tasks(
+        note, [(k,) for k in range(200)], shared=(str(tmp_path),), n_jobs=2, prefer="processes"
+    )
     next(results)
     results.close()
     done = len(list(tmp_path.iterdir()))

@@ -14,9 +14,9 @@ from cdvm.selectors.base import allocate
 METHODS = ["stratified", "k_center", "herding", "facility_location"]
 
 
-def make_split(n=90, d=4, seed=0, shares=(0.6, 0.3, 0.1)) -> Split:
+def make_split(n=90, d=4, seed=0, fractions=(0.6, 0.3, 0.1)) -> Split:
     rng = np.random.default_rng(seed)
-    y = rng.choice(len(shares), n, p=shares)
+    y = rng.choice(len(fractions), n, p=fractions)
     X = rng.standard_normal((n, d)) + 2.0 * y[:, None]
     return Split.from_arrays(X, y, X[:30], y[:30])
 
@@ -71,11 +71,11 @@ def test_matches_a_plain_loop(split, method):
 
 @pytest.mark.parametrize("method", NAIVE)
 def test_per_class_matches_a_plain_loop_in_every_class(split, method):
-    shares = allocate(np.bincount(split.y), 18)
+    fractions = allocate(np.bincount(split.y), 18)
     expected = []
-    for k, share in enumerate(shares):
+    for k, fraction in enumerate(fractions):
         rows = np.flatnonzero(split.y == k)
-        expected += rows[NAIVE[method](split.X[rows], share)].tolist()
+        expected += rows[NAIVE[method](split.X[rows], fraction)].tolist()
     assert select_rows(split, method, 18).tolist() == sorted(expected)
 
 
@@ -166,11 +166,11 @@ def test_herding_keeps_the_mean(split):
 
 @pytest.mark.parametrize(("counts", "budget"), [([7, 2, 1], 8), ([98, 1, 1], 4), ([5, 5], 3), ([4, 4, 4], 2)])
 def test_allocation_is_within_one_of_the_quota_or_saves_a_class(counts, budget):
-    shares = allocate(np.array(counts), budget)
-    assert shares.sum() == budget
-    assert (shares <= counts).all()
+    fractions = allocate(np.array(counts), budget)
+    assert fractions.sum() == budget
+    assert (fractions <= counts).all()
     if budget >= len(counts):
-        assert shares.min() >= 1
+        assert fractions.min() >= 1
 
 
 def test_regression_has_no_classes_to_divide_by(regression):

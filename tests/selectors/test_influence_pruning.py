@@ -23,9 +23,9 @@ def cvxpy_optimum(Z, size):
 
 
 @pytest.mark.parametrize(("n", "p"), [(60, 100), (60, 10), (120, 60)])
-@pytest.mark.parametrize("share", [0.02, 0.1, 0.5, 0.95])
-def test_norm_is_the_optimum_of_cvxpy(n, p, share):
-    Z, size = vectors(n, p), max(1, round(share * n))
+@pytest.mark.parametrize("fraction", [0.02, 0.1, 0.5, 0.95])
+def test_norm_is_the_optimum_of_cvxpy(n, p, fraction):
+    Z, size = vectors(n, p), max(1, round(fraction * n))
     removal = InfluenceProgram(Z).solve(size)
     optimum = cvxpy_optimum(Z, size)
     scale = np.linalg.norm(Z, axis=1).mean()

@@ -86,9 +86,9 @@ def test_stopping_rules_end_a_run_early(tmp_path):
     rule = StandardError(0.03)
     short = banzhaf(split, "naive_bayes", n_models=5000, stop=rule, store=tmp_path / "s", n_jobs=1)
     assert short.meta["converged"]
-    assert short.meta["trainings"] < 5000
+    assert short.meta["fits"] < 5000
     assert short.stderr.max() <= 0.03
-    fixed = banzhaf(split, "naive_bayes", n_models=short.meta["trainings"], n_jobs=1)
+    fixed = banzhaf(split, "naive_bayes", n_models=short.meta["fits"], n_jobs=1)
     assert np.array_equal(short.values, fixed.values)
     assert banzhaf(20, LARGE, n_models=3000, stop=RankStability(0.9), seed=1).meta["converged"]
     assert banzhaf(20, LARGE, n_models=200, stop=StandardError(1e-6)).meta["converged"] is False

@@ -37,7 +37,7 @@ def test_out_of_bag_and_memorization_share_their_models(noisy, monkeypatch):
     methods = ["out_of_bag", "memorization"]
     found = list(detect_with_each(split, "neighbors", flipped, methods, n_models=60, inclusion=0.5, n_jobs=1))
     assert runs == [{"n_models": 60, "n_jobs": 1}]
-    assert [(line.method, line.trainings) for line in found] == [("out_of_bag", 60), ("memorization", 60)]
+    assert [(line.method, line.fits) for line in found] == [("out_of_bag", 60), ("memorization", 60)]
 
 
 def test_a_method_that_does_not_fit_says_why(noisy):

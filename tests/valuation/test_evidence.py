@@ -10,15 +10,15 @@ from cdvm.valuation import flip_split, record_bootstrap, suspects, value_rows
 from cdvm.valuation.evidence import count_votes, surprise
 
 
-def drawn(n, n_classes, exponent, seed, share=0.0):
-    """Votes whose sharpened shares are beliefs, for labels drawn from these but for a share of wrong ones."""
+def drawn(n, n_classes, exponent, seed, fraction=0.0):
+    """Votes whose sharpened fractions are beliefs, for labels drawn from these but for some wrong ones."""
     rng = np.random.default_rng(seed)
     beliefs = rng.dirichlet(np.full(n_classes, 0.15), size=n)
     labels = np.array([rng.choice(n_classes, p=b) for b in beliefs])
-    wrong = rng.random(n) < share
+    wrong = rng.random(n) < fraction
     labels[wrong] = (labels[wrong] + rng.integers(1, n_classes, wrong.sum())) % n_classes
-    shares = beliefs ** (1 / exponent)
-    votes = np.round(400 * shares / shares.sum(axis=1, keepdims=True))
+    fractions = beliefs ** (1 / exponent)
+    votes = np.round(400 * fractions / fractions.sum(axis=1, keepdims=True))
     turned = np.array([np.roll(v, -label) for v, label in zip(votes, labels, strict=True)])
     return turned, wrong
 
@@ -26,17 +26,17 @@ def drawn(n, n_classes, exponent, seed, share=0.0):
 @pytest.mark.parametrize(("n_classes", "exponent"), [(2, 1.0), (2, 0.5), (10, 1.0), (10, 2.0)])
 def test_of_labels_drawn_as_believed_no_more_than_the_rate_are_suspected(n_classes, exponent):
     votes, _ = drawn(4000, n_classes, exponent, seed=n_classes)
-    p, share = surprise(votes)
-    assert share < 0.02
+    p, fraction = surprise(votes)
+    assert fraction < 0.02
     for rate in (0.01, 0.05):
         assert (p <= rate).mean() <= 1.3 * rate
 
 
 @pytest.mark.parametrize("n_classes", [2, 10])
 def test_wrong_labels_do_not_soften_the_beliefs(n_classes):
-    votes, wrong = drawn(4000, n_classes, 1.0, seed=3, share=0.1)
-    p, share = surprise(votes)
-    assert share == pytest.approx(0.1, abs=0.03)
+    votes, wrong = drawn(4000, n_classes, 1.0, seed=3, fraction=0.1)
+    p, fraction = surprise(votes)
+    assert fraction == pytest.approx(0.1, abs=0.03)
     assert (p[~wrong] <= 0.01).mean() <= 0.015
     assert (p[wrong] <= 0.01).mean() > 0.3
 
@@ -57,9 +57,9 @@ def test_votes_are_those_of_models_without_the_row():
 def test_right_and_wrong_are_votes_where_there_are_two_classes():
     two, three = blobs(20, gap=2.0), blobs(20, gap=2.0, n_classes=3)
     for split, told in ((two, True), (three, False)):
-        judged = Split.from_arrays(split.X, split.y, split.X, split.y)
+        own_rows = Split.from_arrays(split.X, split.y, split.X, split.y)
         design = Design(split.n_rows, 1.0, "bootstrap", 0)
-        bits = record_outcomes(judged, make_learner("neighbors"), design, range(60), n_jobs=1)
+        bits = record_outcomes(own_rows, make_learner("neighbors"), design, range(60), n_jobs=1)
         values = value_rows(split, None, "out_of_bag", outcomes=bits)
         assert (values.p_values is not None) == told
     answers = value_rows(two, "neighbors", "out_of_bag", n_models=60, n_jobs=1)

@@ -39,7 +39,7 @@ def logistic_loss(model, X, y):
 
 
 def retrained(split, make, loss):
-    """Rise of each judge's loss when each row is left out; the penalty stays that of all rows."""
+    """Rise of each evaluation row's loss when each row is left out; the penalty stays that of all rows."""
     rest = [np.delete(np.arange(split.n_rows), i) for i in range(split.n_rows)]
     before = loss(make().fit(split.X, split.y), split.X_val, split.y_val)
     return np.array(
@@ -136,7 +136,7 @@ def test_sparse_features_give_the_same_values():
     np.testing.assert_allclose(influence(thin).values, influence(split).values)
 
 
-def test_a_judge_with_an_unseen_label_does_not_count():
+def test_an_evaluation_row_with_an_unseen_label_does_not_count():
     split = classes_split()
     with pytest.warns(UserWarning, match="never seen"):
         odd = Split.from_arrays(split.X, split.y, split.X_val, [*split.y_val[:-1], 9])
@@ -235,7 +235,7 @@ def optimizer_of_ridge(parameters):
 
 
 def dense_derivatives(split, module, decay):
-    """Hessian of the penalised mean loss, the rows' gradients and the judges' mean gradient."""
+    """Hessian of the penalised mean loss, the rows' gradients and the evaluation rows' mean gradient."""
     torch = pytest.importorskip("torch")
     names, shapes = zip(*((name, w.shape) for name, w in module.named_parameters()), strict=True)
     start = torch.cat([w.detach().flatten() for w in module.parameters()])
@@ -249,8 +249,8 @@ def dense_derivatives(split, module, decay):
     hessian = torch.func.hessian(lambda flat: losses(flat, split.X, split.y).mean())(start)
     hessian += decay * torch.eye(len(start))
     rows = torch.func.jacrev(losses)(start, split.X, split.y)
-    judges = torch.func.jacrev(losses)(start, split.X_val, split.y_val)
-    return hessian.numpy(), rows.numpy(), judges.numpy().mean(axis=0)
+    evaluation = torch.func.jacrev(losses)(start, split.X_val, split.y_val)
+    return hessian.numpy(), rows.numpy(), evaluation.numpy().mean(axis=0)
 
 
 def test_conjugate_gradients_on_a_network_equal_a_dense_solve(monkeypatch):
@@ -259,8 +259,8 @@ def test_conjugate_gradients_on_a_network_equal_a_dense_solve(monkeypatch):
 
     split, learner = classes_split(classes=3), mlp_learner()
     module = learner.bind(split, split.X_val).trained(Subsets.of([range(60)], 60))
-    hessian, rows, judged = dense_derivatives(split, module, decay=0.01)
-    expected = rows @ np.linalg.solve(hessian + 0.05 * np.eye(len(hessian)), judged) / 60
+    hessian, rows, evaluated = dense_derivatives(split, module, decay=0.01)
+    expected = rows @ np.linalg.solve(hessian + 0.05 * np.eye(len(hessian)), evaluated) / 60
     values = influence(split, learner, damping=0.05, tolerance=1e-10)
     np.testing.assert_allclose(values.values, expected, rtol=1e-6, atol=1e-12)
     monkeypatch.setattr(torch_learner, "_CHUNK_BYTES", 8 << 10)  # rows go through in many pieces
@@ -288,7 +288,7 @@ def test_batch_normalisation_dropout_and_frozen_layers_are_met_as_they_answer():
     )
 
 
-def test_a_judge_with_an_unseen_label_does_not_count_for_a_module():
+def test_an_evaluation_row_with_an_unseen_label_does_not_count_for_a_module():
     split = classes_split()
     with pytest.warns(UserWarning, match="never seen"):
         odd = Split.from_arrays(split.X, split.y, split.X_val, [*split.y_val[:-1], 9])

@@ -16,7 +16,7 @@ def small(n, *, n_classes=2, seed=0):
 
 
 def vote_game(split, k):
-    """The utility of the paper for every set: share of k votes that name the judge's label."""
+    """The utility of the paper for every set: fraction of k votes that name the evaluation row's label."""
     table = []
     for mask in range(1 << split.n_rows):
         rows = np.array([i for i in range(split.n_rows) if mask >> i & 1], dtype=int)

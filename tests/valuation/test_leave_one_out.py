@@ -11,7 +11,7 @@ from cdvm.valuation.random import random
 def test_only_rows_alone_in_their_cluster_have_a_value(game):
     values = leave_one_out(8, game)
     assert np.abs(values.values - game.leave_one_out).max() < 1e-10
-    assert values.meta["trainings"] == 9
+    assert values.meta["fits"] == 9
 
 
 def test_agrees_with_training_one_model_after_another():

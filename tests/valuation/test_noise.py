@@ -31,10 +31,10 @@ def test_flips_of_a_split_leave_the_validation_rows_alone():
     assert noisy.y_val is split.y_val
 
 
-@pytest.mark.parametrize("share", [0.0, 1.0, -1])
-def test_flips_need_a_proper_share(share):
-    with pytest.raises(InputError, match=f"share={share}"):
-        flip_labels(np.zeros(10, dtype=int), share, n_classes=2)
+@pytest.mark.parametrize("fraction", [0.0, 1.0, -1])
+def test_flips_need_a_proper_share(fraction):
+    with pytest.raises(InputError, match=f"fraction={fraction}"):
+        flip_labels(np.zeros(10, dtype=int), fraction, n_classes=2)
 
 
 def test_flips_need_classes():
@@ -71,7 +71,7 @@ def test_a_value_without_doubt_or_without_error_is_decided_by_its_sign():
     ids=["numbers", "no stderr", "no contribution", "attribution"],
 )
 def test_without_evidence_a_share_is_asked_for(source):
-    with pytest.raises(InputError, match=r"share=0\.05, or use method='out_of_bag'"):
+    with pytest.raises(InputError, match=r"fraction=0\.05, or use method='out_of_bag'"):
         suspects(source)
     assert suspects(source, 1).tolist() == [1]
 
@@ -80,7 +80,7 @@ def test_suspects_by_rate_or_by_share_not_both():
     values = Values.of(2, [0.5, -1.0], "banzhaf", stderr=[0.1, 0.1])
     with pytest.raises(InputError, match="use one"):
         suspects(values, 1, rate=0.1)
-    with pytest.raises(InputError, match="goes with share="):
+    with pytest.raises(InputError, match="goes with fraction="):
         suspects(values, side="low")
     for rate in (0, 1, -0.1, "1%"):
         with pytest.raises(InputError, match="rate of false alarms between 0 and 1"):

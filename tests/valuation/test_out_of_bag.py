@@ -71,7 +71,7 @@ def test_values_do_not_depend_on_jobs(noisy):
 def test_stopping_rules_end_a_run_early(noisy):
     values = out_of_bag(noisy, "naive_bayes", n_models=5000, stop=StandardError(0.12), n_jobs=1)
     assert values.meta["converged"]
-    assert values.meta["trainings"] < 5000
+    assert values.meta["fits"] < 5000
     stable = memorization(noisy, "naive_bayes", n_models=1000, stop=RankStability(0.5), n_jobs=1)
     assert stable.meta["converged"]
 
@@ -98,7 +98,7 @@ def test_outcomes_on_validation_rows_are_refused(noisy):
         out_of_bag(noisy, outcomes=other)
 
 
-def test_a_game_has_no_single_rows_to_judge(noisy):
+def test_a_game_has_no_single_rows_to_evaluate(noisy):
     with pytest.raises(InputError, match="pass a Split"):
         out_of_bag(noisy, PAPER)
     with pytest.raises(InputError, match="learner=None"):

@@ -19,7 +19,7 @@ def test_exact_values_of_clusters_are_shares_of_their_utility(game):
     values = shapley(8, game)
     assert np.abs(values.values - game.shapley).max() < 1e-10
     assert values.stderr is None
-    assert values.meta["trainings"] == 256
+    assert values.meta["fits"] == 256
 
 
 @pytest.mark.parametrize("tolerance", [0.0, 0.01])
@@ -104,7 +104,7 @@ def test_truncation_saves_trainings(monkeypatch):
     monkeypatch.setattr("cdvm.valuation.shapley._AT_ONCE", 20)
     cut, whole = (shapley(20, LARGE, tolerance=t) for t in (0.01, 0.0))
     assert np.allclose(cut.values, whole.values)
-    assert cut.meta["trainings"] < 0.9 * whole.meta["trainings"]
+    assert cut.meta["fits"] < 0.9 * whole.meta["fits"]
 
 
 def test_an_order_is_cut_where_it_comes_close():
@@ -120,7 +120,7 @@ def test_what_cuts_save_buys_more_orders(monkeypatch):
     monkeypatch.setattr("cdvm.valuation.shapley._AT_ONCE", 10)
     values = shapley(40, lambda s: np.minimum(s.sizes, 5) / 5, n_models=400)
     assert values.meta["orders"] > 40  # not 400 / 40
-    assert values.meta["trainings"] <= 402
+    assert values.meta["fits"] <= 402
 
 
 def test_values_of_a_learner_do_not_depend_on_jobs(split):

@@ -42,9 +42,7 @@ def test_values_know_the_rows_of_the_users_table():
 
 
 def test_values_survive_a_file(tmp_path):
-    before = Values.of(
-        blobs(), np.linspace(0, 1, 60), "test", counts=np.full(60, 7), trainings=3, exact=False
-    )
+    before = Values.of(blobs(), np.linspace(0, 1, 60), "test", counts=np.full(60, 7), fits=3, exact=False)
     after = Values.load(before.save(tmp_path / "values"))
     assert np.array_equal(after.values, before.values)
     assert np.array_equal(after.counts, before.counts)
@@ -67,7 +65,7 @@ def test_utilities_equal_the_scores_of_evaluate(split):
     subsets = Design(split.n_rows, 0.2, seed=3).take(range(20))
     sets = [subsets.rows(k) for k in range(20)]
     learner = make_learner("naive_bayes")
-    expected = evaluate_sets(split, learner, sets, split.judges, n_jobs=1)[0, :, 0]
+    expected = evaluate_sets(split, learner, sets, split.evaluation, n_jobs=1)[0, :, 0]
     assert np.array_equal(utilities(split, learner, subsets, n_jobs=1), expected)
 
 

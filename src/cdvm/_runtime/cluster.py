@@ -28,7 +28,7 @@ from threadpoolctl import threadpool_limits
 from cdvm._runtime.cluster_versions import Versions, check_cluster, refuse_other_versions
 from cdvm.errors import InputError, InputWarning
 
-__all__ = ["active_client", "on_cluster", "stream_over"]
+__all__ = ["active_client", "on_cluster", "run_on_cluster"]
 
 Result = TypeVar("Result")
 
@@ -122,7 +122,7 @@ def active_client() -> Any:
     return backend.client if type(backend).__name__ == "DaskDistributedBackend" else None
 
 
-def stream_over(
+def run_on_cluster(
     client: Any, function: Callable[..., Result], shared: tuple[Any, ...], tasks: Sequence[tuple[Any, ...]]
 ) -> Iterator[tuple[int, Result]]:
     """Yield ``(k, function(*shared, *tasks[k]))`` in the order of completion."""

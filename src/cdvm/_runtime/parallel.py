@@ -14,11 +14,11 @@ from typing import Any, Literal, TypeVar
 from joblib import Parallel, cpu_count, delayed, effective_n_jobs
 from threadpoolctl import threadpool_limits
 
-from cdvm._runtime.cluster import active_client, stream_over
+from cdvm._runtime.cluster import active_client, run_on_cluster
 from cdvm._runtime.parameters import N_JOBS, check
 from cdvm.errors import InputError
 
-__all__ = ["Prefer", "check_jobs", "stream"]
+__all__ = ["Prefer", "check_jobs", "run_tasks"]
 
 Prefer = Literal["threads", "processes"]
 Result = TypeVar("Result")
@@ -38,7 +38,7 @@ def check_jobs(n_jobs: Any) -> int | None:
     return None if n_jobs is None else int(n_jobs)
 
 
-def stream(
+def run_tasks(
     function: Callable[..., Result],
     tasks: Sequence[tuple[Any, ...]],
     *,
@@ -61,7 +61,7 @@ def stream(
     n_jobs = check_jobs(n_jobs)
     client = active_client()
     if client is not None and shared is not None:
-        yield from stream_over(client, function, shared, tasks)
+        yield from run_on_cluster(client, function, shared, tasks)
         return
     function = partial(function, *(shared or ()))
     # a cluster's number of workers says nothing about this machine

@@ -1,8 +1,8 @@
-"""Attribution *T*: what each training row does for each judge.
+"""Attribution *T*: what each training row does for each evaluation row.
 
-``T[i, j]`` is the mean outcome of the models that saw row *i* on judge *j*, less the mean outcome of those
-that did not (maximum sample reuse). With membership *M* (models × rows, 0/1), outcomes *C* (models ×
-judges), counts ``c = Mᵀ1`` and totals ``tot = Cᵀ1`` over *N* models::
+``T[i, j]`` is the mean outcome of the models that saw row *i* on evaluation row *j*, less the mean outcome
+of those that did not (maximum sample reuse). With membership *M* (models × rows, 0/1), outcomes *C* (models
+× evaluation rows), counts ``c = Mᵀ1`` and totals ``tot = Cᵀ1`` over *N* models::
 
     T = diag(1/c + 1/(N − c)) MᵀC − (1/(N − c)) totᵀ = diag(1/c + 1/(N − c)) Mᵀ(C − 1 totᵀ/N)
 
@@ -10,8 +10,8 @@ so products with T and Tᵀ are two thin products each, and the n × m matrix is
 right they lose nothing to cancellation, and single precision suffices. Rows that every
 or no model saw have attribution 0.
 
-A judge that is a training row itself is judged out of bag: its outcomes by models that saw it give way to the
-mean of the others. Centred at that mean they are 0, and so is what a row does for itself.
+An evaluation row that is a training row itself is evaluated out of bag: its outcomes by models that saw it
+give way to the mean of the others. Centred at that mean they are 0, and so is what a row does for itself.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from scipy.sparse.linalg import LinearOperator
 from cdvm._runtime.files import load_arrays, save_arrays
 from cdvm._runtime.memory import parse_bytes
 from cdvm.attribution.bits import Bits
-from cdvm.attribution.membership import Incidence
+from cdvm.attribution.membership import MembershipMatrix
 from cdvm.attribution.sparsify import largest_entry, strongest_entries
 from cdvm.errors import InputError
 
@@ -57,12 +57,12 @@ class Attribution(ABC):
     n_unusable: int = 0  # rows that every or no model saw, and whose attribution is therefore 0
 
     @abstractmethod
-    def matvec(self, judges: NDArray[Any]) -> Vector:
+    def matvec(self, evaluation: NDArray[Any]) -> Vector:
         """Tλ: one number per row."""
 
     @abstractmethod
     def rmatvec(self, rows: NDArray[Any]) -> Vector:
-        """Tᵀw: one number per judge."""
+        """Tᵀw: one number per evaluation row."""
 
     @abstractmethod
     def block(self, rows: Any = None, columns: Any = None) -> Matrix:
@@ -86,14 +86,14 @@ class Attribution(ABC):
         design, models = outcomes.design, outcomes.models
         step = max(1, min(max(_DRAWN // design.n_rows, len(models) // 32), _POSITIONS // design.size))
         drawn = (design.take(models[k : k + step]).members for k in range(0, len(models), step))
-        seen_by = Incidence.stacked(drawn, design.n_rows, narrow=compact)
-        large = compact or outcomes.n_models * outcomes.n_judges > FLOAT_OUTCOMES
-        if outcomes.binary and large and outcomes.judge_rows is None:
-            return ImplicitAttribution(seen_by, Bits(outcomes.data, outcomes.n_judges))
-        return ImplicitAttribution(seen_by, outcomes.values(), outcomes.judge_rows)
+        seen_by = MembershipMatrix.stacked(drawn, design.n_rows, narrow=compact)
+        large = compact or outcomes.n_models * outcomes.n_evaluation > FLOAT_OUTCOMES
+        if outcomes.binary and large and outcomes.evaluation_rows is None:
+            return ImplicitAttribution(seen_by, Bits(outcomes.data, outcomes.n_evaluation))
+        return ImplicitAttribution(seen_by, outcomes.values(), outcomes.evaluation_rows)
 
     def row_sums(self) -> Vector:
-        """T1: what each row adds to all judges together."""
+        """T1: what each row adds to all evaluation rows together."""
         return self.matvec(np.ones(self.shape[1]))
 
     def values(self) -> Vector:
@@ -116,14 +116,14 @@ class Attribution(ABC):
         n_jobs: int | None = -1,
         progress: bool | None = None,
     ) -> MatrixAttribution:
-        """The ``keep`` share of entries largest in magnitude, the others set to 0.
+        """The ``keep`` fraction of entries largest in magnitude, the others set to 0.
 
         Streams over tiles, so the dense matrix is never held: ``memory_limit`` (bytes, or a text such as
         ``"2GB"``) bounds what tiles and kept entries take together. Of entries equal in magnitude at the
         threshold, the first in row order are kept, whatever ``n_jobs`` is.
         """
         if not 0 < keep <= 1:
-            raise InputError(f"keep={keep!r}: use a share of the entries between 0 and 1, e.g. 0.05")
+            raise InputError(f"keep={keep!r}: use a fraction of the entries between 0 and 1, e.g. 0.05")
         memory = parse_bytes(memory_limit)
         entries, largest = strongest_entries(self, keep, memory=memory, n_jobs=n_jobs, progress=progress)
         self.__dict__.setdefault("_largest", largest)  # what max() would read T once more for
@@ -155,7 +155,9 @@ class MatrixAttribution(Attribution):
         else:
             self.matrix = entries = np.ascontiguousarray(matrix, dtype=np.float64)
             if self.matrix.ndim != 2:
-                raise InputError(f"an attribution has two dimensions (rows × judges), not {self.matrix.ndim}")
+                raise InputError(
+                    f"an attribution has two dimensions (rows × evaluation rows), not {self.matrix.ndim}"
+                )
         if 0 in self.matrix.shape:
             raise InputError(f"an attribution of shape {self.matrix.shape} has no entries")
         if not np.isfinite(entries).all():
@@ -171,8 +173,8 @@ class MatrixAttribution(Attribution):
     def _transposed(self) -> Any:
         return self.matrix.T.tocsr() if sparse.issparse(self.matrix) else self.matrix.T
 
-    def matvec(self, judges: NDArray[Any]) -> Vector:
-        return np.asarray(self.matrix @ judges, dtype=np.float64)
+    def matvec(self, evaluation: NDArray[Any]) -> Vector:
+        return np.asarray(self.matrix @ evaluation, dtype=np.float64)
 
     def rmatvec(self, rows: NDArray[Any]) -> Vector:
         return np.asarray(self._transposed @ rows, dtype=np.float64)
@@ -197,12 +199,12 @@ class ImplicitAttribution(Attribution):
 
     Parameters
     ----------
-    members : csr_array of shape (n_models, n_rows), or Incidence of shape (n_rows, n_models)
+    members : csr_array of shape (n_models, n_rows), or MembershipMatrix of shape (n_rows, n_models)
         Which model saw which row; multiplicities do not matter.
-    outcomes : ndarray of shape (n_models, n_judges) or Bits
+    outcomes : ndarray of shape (n_models, n_evaluation) or Bits
         Right or wrong (bool or uint8), or a float score.
-    judge_rows : ndarray of shape (n_judges,), optional
-        The training row that each judge is, where they are training rows.
+    evaluation_rows : ndarray of shape (n_evaluation,), optional
+        The training row that each evaluation row is, where they are training rows.
     centred : bool
         Whether out-of-bag outcomes have been centred, as those of an attribution are; doing so again would
         change their last bits.
@@ -210,14 +212,14 @@ class ImplicitAttribution(Attribution):
 
     def __init__(
         self,
-        members: sparse.csr_array | Incidence,
+        members: sparse.csr_array | MembershipMatrix,
         outcomes: NDArray[Any] | Bits,
-        judge_rows: NDArray[np.int64] | None = None,
+        evaluation_rows: NDArray[np.int64] | None = None,
         *,
         centred: bool = False,
     ) -> None:
-        if not isinstance(members, Incidence):
-            members = Incidence.stacked([sparse.csr_array(members)], members.shape[1])
+        if not isinstance(members, MembershipMatrix):
+            members = MembershipMatrix.stacked([sparse.csr_array(members)], members.shape[1])
         self._seen_by = members  # row × model membership
         self.shape = (int(members.shape[0]), int(outcomes.shape[1]))
         self.n_models = int(members.shape[1])
@@ -227,11 +229,11 @@ class ImplicitAttribution(Attribution):
         kept: Any = outcomes
         if not isinstance(outcomes, Bits):
             kept = np.ascontiguousarray(outcomes, dtype=np.float32)
-        elif judge_rows is not None:
+        elif evaluation_rows is not None:
             kept = outcomes.columns(slice(None))
-        self.judge_rows = judge_rows
-        if judge_rows is not None and not centred:
-            kept = _out_of_bag(members, kept, judge_rows)
+        self.evaluation_rows = evaluation_rows
+        if evaluation_rows is not None and not centred:
+            kept = _out_of_bag(members, kept, evaluation_rows)
         self.outcomes: Any = kept
         self.binary = outcomes.dtype.kind in "bu"
         self.counts = np.diff(members.indptr).astype(np.int64)
@@ -242,7 +244,7 @@ class ImplicitAttribution(Attribution):
         self._scale = np.where(self.usable, 1 / inside + 1 / outside, 0.0)
         self._shift = np.where(self.usable, 1 / outside, 0.0)
         self._totals = self.outcomes.sum(axis=0, dtype=np.float64)
-        if judge_rows is not None:
+        if evaluation_rows is not None:
             self._totals[:] = 0.0  # but for rounding they are
 
     @property
@@ -250,8 +252,8 @@ class ImplicitAttribution(Attribution):
         """Model × row membership."""
         return self._seen_by.transpose().to_csr()
 
-    def matvec(self, judges: NDArray[Any]) -> Vector:
-        return self._spread(self.outcomes @ np.asarray(judges, dtype=np.float32), np.float32)
+    def matvec(self, evaluation: NDArray[Any]) -> Vector:
+        return self._spread(self.outcomes @ np.asarray(evaluation, dtype=np.float32), np.float32)
 
     def rmatvec(self, rows: NDArray[Any]) -> Vector:
         scaled = (self._scale * np.asarray(rows, dtype=np.float64)).astype(np.float32)
@@ -274,7 +276,7 @@ class ImplicitAttribution(Attribution):
         return np.asarray(self._seen_by.rows(rows, outcomes.dtype) @ outcomes, dtype=np.float64)
 
     def _right(self, columns: Any) -> NDArray[Any]:
-        """Bits of some judges in the smallest type that can count the models that saw a row."""
+        """Bits of some evaluation rows in the smallest type that can count the models that saw a row."""
         kind = np.min_scalar_type(int(self.counts.max(initial=0)))
         part = (
             self.outcomes.columns(columns) if isinstance(self.outcomes, Bits) else self.outcomes[:, columns]
@@ -290,7 +292,7 @@ class ImplicitAttribution(Attribution):
         return self._scale[picked, None] * sums - np.outer(self._shift[picked], self._totals[columns])
 
     def reader(self, columns: slice) -> Callable[[slice], NDArray[np.float32]]:
-        if not self.binary or self.judge_rows is not None:  # out of bag, outcomes are centred
+        if not self.binary or self.evaluation_rows is not None:  # out of bag, outcomes are centred
             return super().reader(columns)
         right, totals = self._right(columns), self._totals[columns]
 
@@ -314,7 +316,7 @@ class ImplicitAttribution(Attribution):
         every = slice(None)
         picked, columns = every if rows is None else rows, every if columns is None else columns
         part = np.ascontiguousarray(self.outcomes[:, columns])
-        squares = part if self.binary and self.judge_rows is None else part**2
+        squares = part if self.binary and self.evaluation_rows is None else part**2
         return self._error_of_difference(
             picked,
             self._sums(rows, part),
@@ -347,28 +349,28 @@ class ImplicitAttribution(Attribution):
     def _payload(self) -> dict[str, NDArray[Any]]:
         saw = self._seen_by.transpose()
         arrays: dict[str, NDArray[Any]] = {"indices": saw.indices, "indptr": saw.indptr}
-        if self.judge_rows is not None:
-            arrays["judge_rows"] = self.judge_rows
+        if self.evaluation_rows is not None:
+            arrays["evaluation_rows"] = self.evaluation_rows
         if isinstance(self.outcomes, Bits):
             return arrays | {"outcomes": self.outcomes.packed, "packed": np.array(1)}
         if self.binary:
-            # centred or not, right is above 0; where it is not, a judge's outcomes are all alike
+            # centred or not, right is above 0; where it is not, an evaluation row's outcomes are all alike
             packed = np.packbits(self.outcomes > 0, axis=1)
             return arrays | {"outcomes": packed, "packed": np.array(1)}
         return arrays | {"outcomes": self.outcomes}
 
 
 def _out_of_bag(
-    seen_by: Incidence, outcomes: NDArray[np.float32], judge_rows: NDArray[np.int64]
+    seen_by: MembershipMatrix, outcomes: NDArray[np.float32], evaluation_rows: NDArray[np.int64]
 ) -> NDArray[np.float32]:
-    """Outcomes less their mean over the models that did not see the judge, and 0 for those that did."""
-    counts = np.diff(seen_by.indptr)[judge_rows]
+    """Outcomes less their mean over models that did not see the evaluation row, 0 for those that did."""
+    counts = np.diff(seen_by.indptr)[evaluation_rows]
     totals, centred = outcomes.sum(axis=0, dtype=np.float64), np.array(outcomes, dtype=np.float32)
     step = max(1, _POSITIONS // max(1, int(counts.max(initial=0))))
-    for first in range(0, len(judge_rows), step):
+    for first in range(0, len(evaluation_rows), step):
         here = slice(first, first + step)
         size = counts[here]
-        starts = np.repeat(seen_by.indptr[judge_rows[here]] - np.cumsum(size) + size, size)
+        starts = np.repeat(seen_by.indptr[evaluation_rows[here]] - np.cumsum(size) + size, size)
         seen = seen_by.indices[starts + np.arange(size.sum())], first + np.repeat(np.arange(len(size)), size)
         inside = np.bincount(seen[1] - first, outcomes[seen], minlength=len(size))
         mean = (totals[here] - inside) / np.maximum(seen_by.shape[1] - size, 1)

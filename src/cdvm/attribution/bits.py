@@ -22,9 +22,9 @@ class Bits:
 
     Parameters
     ----------
-    packed : ndarray of uint8, shape (n_models, ⌈n_judges / 8⌉)
+    packed : ndarray of uint8, shape (n_models, ⌈n_evaluation / 8⌉)
         As ``np.packbits(…, axis=1)`` makes it; may be memory-mapped.
-    n_judges : int
+    n_evaluation : int
 
     Examples
     --------
@@ -38,9 +38,9 @@ class Bits:
     __array_ufunc__ = None  # vector @ bits is ours to answer
     dtype = np.dtype(np.uint8)
 
-    def __init__(self, packed: NDArray[np.uint8], n_judges: int) -> None:
+    def __init__(self, packed: NDArray[np.uint8], n_evaluation: int) -> None:
         self.packed = packed
-        self.shape = (len(packed), int(n_judges))
+        self.shape = (len(packed), int(n_evaluation))
 
     def _pieces(self) -> Iterator[tuple[slice, NDArray[np.uint8]]]:
         step = max(1, _AT_ONCE // self.shape[1])
@@ -61,7 +61,7 @@ class Bits:
         return product
 
     def sum(self, axis: int, dtype: Any = None) -> NDArray[Any]:
-        """Sums over models (axis 0) or over judges (axis 1)."""
+        """Sums over models (axis 0) or over evaluation rows (axis 1)."""
         if axis == 1:
             return np.concatenate([p.sum(axis=1, dtype=np.int64) for _, p in self._pieces()]).astype(dtype)
         total = np.zeros(self.shape[1], dtype=np.int64)
@@ -70,11 +70,11 @@ class Bits:
         return total.astype(dtype)
 
     def mean(self, axis: int, dtype: Any = None) -> NDArray[Any]:
-        """Means over models (axis 0) or over judges (axis 1)."""
+        """Means over models (axis 0) or over evaluation rows (axis 1)."""
         return np.asarray(self.sum(axis, np.float64) / self.shape[axis], dtype=dtype)
 
     def columns(self, columns: Any, dtype: Any = np.uint8) -> NDArray[Any]:
-        """All models' outcomes on some judges, as an array of 0 and 1."""
+        """All models' outcomes on some evaluation rows, as an array of 0 and 1."""
         if isinstance(columns, slice) and columns.step in (None, 1):
             first, last, _ = columns.indices(self.shape[1])
             start = first // 8

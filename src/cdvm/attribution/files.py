@@ -60,22 +60,24 @@ def _single(arrays: Arrays, shape: tuple[int, int]) -> Attribution:
 
 
 def _implicit(arrays: Arrays, shape: tuple[int, int]) -> ImplicitAttribution:
-    (n, m), outcomes, judge_rows = shape, arrays["outcomes"], arrays.get("judge_rows")
+    (n, m), outcomes, evaluation_rows = shape, arrays["outcomes"], arrays.get("evaluation_rows")
     packed = "packed" in arrays
     expected = (len(arrays["indptr"]) - 1, -(-m // 8) if packed else m)
     _require(outcomes.shape == expected, f"its outcomes have shape {outcomes.shape}, not {expected}")
     _require(outcomes.dtype == (np.uint8 if packed else np.float32), f"outcomes are {outcomes.dtype}")
     _require(packed or bool(np.isfinite(outcomes).all()), "its outcomes are not finite")
-    if judge_rows is not None:
-        _require(judge_rows.shape == (m,) and _within(judge_rows, n), "its judges are no rows")
+    if evaluation_rows is not None:
+        _require(
+            evaluation_rows.shape == (m,) and _within(evaluation_rows, n), "its evaluation rows are no rows"
+        )
     indices, indptr = _structure(arrays, expected[0], n)
     ones = np.ones(len(indices), dtype=np.int32)
     members = sparse.csr_array((ones, indices, indptr), (expected[0], n))
     if not packed:
-        return ImplicitAttribution(members, outcomes, judge_rows, centred=True)
+        return ImplicitAttribution(members, outcomes, evaluation_rows, centred=True)
     bits = Bits(outcomes, m)
-    small = judge_rows is not None or expected[0] * m <= FLOAT_OUTCOMES
-    return ImplicitAttribution(members, bits.columns(slice(None)) if small else bits, judge_rows)
+    small = evaluation_rows is not None or expected[0] * m <= FLOAT_OUTCOMES
+    return ImplicitAttribution(members, bits.columns(slice(None)) if small else bits, evaluation_rows)
 
 
 def _structure(arrays: Arrays, rows: int, columns: int) -> tuple[NDArray[Any], NDArray[Any]]:

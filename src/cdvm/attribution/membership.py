@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
-__all__ = ["Incidence"]
+__all__ = ["MembershipMatrix"]
 
 _SLICE = 1 << 20  # positions multiplied at once
 _NARROW = 1 << 16  # columns that 16 bits can tell apart
 
 
-class Incidence:
+class MembershipMatrix:
     """A matrix of zeros and ones, in compressed row form without values."""
 
     __array_ufunc__ = None  # vector @ incidence is ours to answer
@@ -41,7 +41,7 @@ class Incidence:
         self._cuts = list(itertools.pairwise(cuts))
 
     @classmethod
-    def stacked(cls, parts: Iterable[Any], n_columns: int, *, narrow: bool = False) -> Incidence:
+    def stacked(cls, parts: Iterable[Any], n_columns: int, *, narrow: bool = False) -> MembershipMatrix:
         """The transpose of row blocks (sparse matrices of ``n_columns``) put one below the other.
 
         Blocks are taken one at a time, so that they need never exist together; with ``narrow``, positions
@@ -107,9 +107,9 @@ class Incidence:
             product += part.T @ vector[rows]
         return product
 
-    def transpose(self) -> Incidence:
+    def transpose(self) -> MembershipMatrix:
         """The transposed matrix, its positions in order."""
-        return Incidence.stacked([self.to_csr(np.int8)], self.shape[1])
+        return MembershipMatrix.stacked([self.to_csr(np.int8)], self.shape[1])
 
     def to_csr(self, dtype: DTypeLike = np.float32) -> sparse.csr_array:
         """The same as a sparse matrix of ones."""

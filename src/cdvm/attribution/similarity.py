@@ -1,13 +1,15 @@
-"""Attribution without (or with few) models: what rows have in common with judges.
+"""Attribution without (or with few) models: what rows have in common with evaluation rows.
 
-A row speaks for its label wherever features are alike. Its *similarity* attribution to a judge is a kernel of
-their distance, positive where the labels agree and negative where they do not; of every judge only the
-nearest rows count, so T is sparse and costs one pass over distances, however large n is. With d the distance,
-h that of the judge's k-th neighbour, and weights that sum to 1 for every judge::
+A row speaks for its label wherever features are alike. Its *similarity* attribution to an evaluation row is
+a kernel of their distance, positive where the labels agree and negative where they do not; of every
+evaluation row only the nearest rows count, so T is sparse and costs one pass over distances, however large n
+is. With d the distance, h that of the evaluation row's k-th neighbour, and weights that sum to 1 for every
+evaluation row::
 
-    T_ij = ± exp(−2 d_ij² / h_j²) / Σ_i' exp(−2 d_i'j² / h_j²)      for the k nearest rows i of judge j
+    T_ij = ± exp(−2 d_ij² / h_j²) / Σ_i' exp(−2 d_i'j² / h_j²)      for the k nearest rows i of evaluation
+    row j
 
-The idea of judging rows by their place in feature space is Sorscher et al.'s [1]_.
+The idea of evaluating rows by their place in feature space is Sorscher et al.'s [1]_.
 
 Few real models give an attribution that is right on average and full of noise, similarity one that is wrong
 and free of noise. :func:`mix_attributions` takes the combination a·T_models + Σ b_k·T_k that is nearest to
@@ -29,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cdvm._runtime.parallel import stream
+from cdvm._runtime.parallel import run_tasks
 from cdvm._runtime.progress import Progress
 from cdvm.attribution.base import Attribution, ImplicitAttribution, Matrix, MatrixAttribution, Vector
 from cdvm.attribution.sparsify import largest_entry
@@ -51,9 +53,10 @@ def similarity_attribution(
     ----------
     split : Split
         Features should be on one scale, see :meth:`cdvm.Split.standardized`. For regression, labels agree as
-        far as targets do: the sign becomes ``1 − 2·min(1, |y_i − y_j| / s)``, s the targets' deviation.
+        far as targets do: the sign becomes ``1 − 2·min(1, |y_i − y_j| / s)``, s the targets' standard
+        deviation.
     neighbors : int
-        Rows that count for a judge; all rows where there are fewer.
+        Rows that count for an evaluation row; all rows where there are fewer.
     n_jobs : int, optional
     progress : bool, optional
 
@@ -65,7 +68,7 @@ def similarity_attribution(
     """
     if isinstance(neighbors, bool) or not isinstance(neighbors, int | np.integer) or neighbors < 1:
         raise InputError(f"neighbors={neighbors!r}: use a whole number of at least 1, e.g. 100")
-    X, y = split.judges
+    X, y = split.evaluation
     centre, rows = _centred(split.X)
     squares = _squares(rows)
     step = max(1, _DISTANCES // split.n_rows)
@@ -76,18 +79,18 @@ def similarity_attribution(
             squares,
             _less(X[start : start + step], centre),
             y[start : start + step],
-            None if split.judge_rows is None else split.judge_rows[start : start + step],
+            None if split.evaluation_rows is None else split.evaluation_rows[start : start + step],
             int(neighbors),
         )
         for start in range(0, len(y), step)
     ]
     parts: dict[int, sparse.csr_array] = {}
-    with Progress("judges", len(y), enabled=progress) as bar:
-        for k, part in stream(_nearest, tasks, n_jobs=n_jobs, prefer="threads"):
+    with Progress("evaluation", len(y), enabled=progress) as bar:
+        for k, part in run_tasks(_nearest, tasks, n_jobs=n_jobs, prefer="threads"):
             parts[k] = part
             bar.advance(part.shape[0])
-    by_judge = sparse.vstack([parts[k] for k in sorted(parts)], format="csr")
-    return MatrixAttribution(sparse.csr_array(by_judge.T))
+    by_evaluation_row = sparse.vstack([parts[k] for k in sorted(parts)], format="csr")
+    return MatrixAttribution(sparse.csr_array(by_evaluation_row.T))
 
 
 def _centred(X: Features) -> tuple[Any, Any]:
@@ -115,7 +118,7 @@ def _nearest(
     own: NDArray[np.int64] | None,
     neighbors: int,
 ) -> sparse.csr_array:
-    """Judges × rows: signed kernel weights of each judge's nearest rows, itself left out."""
+    """Signed kernel weights (evaluation rows × rows) of the nearest rows, the row itself left out."""
     products = X @ rows.T
     distance = products.toarray() if sparse.issparse(products) else products
     distance *= -2
@@ -172,8 +175,8 @@ class MixedAttribution(Attribution):
         self.shape = self.parts[0].shape
         self.n_unusable = 0
 
-    def matvec(self, judges: NDArray[Any]) -> Vector:
-        return self._sum([part.matvec(judges) for part in self.parts])
+    def matvec(self, evaluation: NDArray[Any]) -> Vector:
+        return self._sum([part.matvec(evaluation) for part in self.parts])
 
     def rmatvec(self, rows: NDArray[Any]) -> Vector:
         return self._sum([part.rmatvec(rows) for part in self.parts])

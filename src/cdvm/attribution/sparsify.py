@@ -1,4 +1,4 @@
-"""One pass over the entries of T: the largest, and the share of largest magnitude.
+"""One pass over the entries of T: the largest, and the fraction of largest magnitude.
 
 T is read in tiles by several threads. A few rows tell roughly where the threshold will lie; the pass keeps
 everything above a little less than that, and the exact threshold is found among what was kept. Only when the
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cdvm._runtime.memory import bytes_text
-from cdvm._runtime.parallel import stream
+from cdvm._runtime.parallel import run_tasks
 from cdvm._runtime.progress import Progress
 from cdvm.errors import InputError
 
@@ -30,7 +30,7 @@ _Kept = tuple[Single, NDArray[np.int32], NDArray[np.int64]]  # values, columns, 
 
 _TILE = 1 << 20  # entries of T a thread holds at once
 _SAMPLE = 1 << 22  # entries that tell where the threshold lies
-_SPARE = 1.1  # how much more than the wanted share the guess is to keep
+_SPARE = 1.1  # how much more than the wanted fraction the guess is to keep
 _TILE_BYTES = 24  # per entry of a tile: sums, double and single precision, magnitudes, masks
 _KEPT_BYTES = 18  # per entry kept: value and position, with the spare, and again in the result
 _STRIP_BYTES = 1 << 28  # outcomes of a strip of columns, one byte each
@@ -53,13 +53,13 @@ def strongest_entries(
     n_jobs: int | None = -1,
     progress: bool | None = None,
 ) -> tuple[sparse.csr_array, float]:
-    """The ``keep`` share of largest magnitude as a sparse matrix, and the largest entry of all.
+    """The ``keep`` fraction of largest magnitude as a sparse matrix, and the largest entry of all.
 
     Parameters
     ----------
     attribution : Attribution
     keep : float
-        Share of the entries between 0 and 1. Of entries equal in magnitude at the threshold, the first in
+        Fraction of the entries between 0 and 1. Of entries equal in magnitude at the threshold, the first in
         row order are kept.
     memory : int, optional
         Bytes that tiles and kept entries may take.
@@ -75,14 +75,14 @@ def strongest_entries(
         stored.sort_indices()
         return _cut(stored, wanted), float(attribution.max())
     _check_memory(attribution, keep, wanted, memory)
-    share = keep
+    fraction = keep
     while True:
-        share = min(1.0, share * _SPARE)
-        floor = _guess(attribution, share)
+        fraction = min(1.0, fraction * _SPARE)
+        floor = _guess(attribution, fraction)
         found, largest = _above(attribution, floor, n_jobs, progress)
         if found.nnz >= wanted or floor == 0.0:
             return _cut(found, wanted), largest
-        share *= 2  # the sample was not typical
+        fraction *= 2  # the sample was not typical
 
 
 def _check_memory(attribution: Attribution, keep: float, wanted: int, memory: int | None) -> None:
@@ -90,10 +90,10 @@ def _check_memory(attribution: Attribution, keep: float, wanted: int, memory: in
         return
     need = _KEPT_BYTES * wanted + 2 * _TILE_BYTES * _TILE
     if need > memory:
-        share = max(0.0, (memory - 2 * _TILE_BYTES * _TILE) / _KEPT_BYTES) / np.prod(attribution.shape)
+        fraction = max(0.0, (memory - 2 * _TILE_BYTES * _TILE) / _KEPT_BYTES) / np.prod(attribution.shape)
         raise InputError(
             f"keep={keep}: {wanted:,} entries need {bytes_text(need)}, but {bytes_text(memory)} are allowed: "
-            + (f"keep at most {share:.2g}" if share > 0 else "allow more, or use T as it is")
+            + (f"keep at most {fraction:.2g}" if fraction > 0 else "allow more, or use T as it is")
         )
 
 
@@ -119,19 +119,19 @@ def _read(
     """``use`` of every tile of a strip, with the tile's number, as they come."""
     reader = attribution.reader(columns)
     tasks = [(rows,) for rows in _tiles(attribution.shape[0], columns.stop - columns.start)]
-    yield from stream(lambda rows: use(rows, reader(rows)), tasks, n_jobs=n_jobs, prefer="threads")
+    yield from run_tasks(lambda rows: use(rows, reader(rows)), tasks, n_jobs=n_jobs, prefer="threads")
 
 
-def _guess(attribution: Attribution, share: float) -> float:
-    """A magnitude that about the given share of the entries reaches, judged by evenly spaced rows."""
+def _guess(attribution: Attribution, fraction: float) -> float:
+    """A magnitude that about the given fraction of the entries reaches, evaluated by evenly spaced rows."""
     n, m = attribution.shape
-    if share >= 1.0 or n * m <= _TILE:
+    if fraction >= 1.0 or n * m <= _TILE:
         return 0.0
     rows = min(n, max(16, _SAMPLE // m))
     at = np.unique(np.linspace(0, n - 1, rows).astype(np.int64))
     width = max(1, min(m, 4 * _SAMPLE // len(at)))
     magnitude = np.abs(attribution.block(at, slice(0, width)).astype(np.float32)).ravel()
-    place = len(magnitude) - max(1, round(share * len(magnitude)))
+    place = len(magnitude) - max(1, round(fraction * len(magnitude)))
     return float(np.partition(magnitude, place)[place])
 
 

@@ -114,7 +114,7 @@ def by_exposure(frame: pd.DataFrame) -> pd.DataFrame:
 def _told(table: pd.DataFrame, keys: list[str], *more: str) -> pd.DataFrame:
     place = {name: k for k, name in enumerate(in_order(table["dataset"]))}
     table = table.sort_values(keys, key=lambda c: c.map(place) if c.name == "dataset" else c)
-    return table[[*keys, "accuracy", "deviation", "repetitions", *more]].reset_index(drop=True)
+    return table[[*keys, "accuracy", "std", "repetitions", *more]].reset_index(drop=True)
 
 
 def chosen(frame: pd.DataFrame, value: str = "kappa", method: str = "CDVM5k") -> pd.DataFrame:
@@ -125,10 +125,12 @@ def chosen(frame: pd.DataFrame, value: str = "kappa", method: str = "CDVM5k") ->
     parts = []
     for name, part in [("all", rows), *rows.groupby("dataset")]:
         if len(part):
-            share = part.groupby("percent")[value].value_counts(normalize=True).rename("share").reset_index()
-            average = share["percent"].map(part.groupby("percent")[value].mean())
-            parts.append(share.assign(dataset=name, mean=average))
-    columns = ["dataset", "percent", value, "share", "mean"]
+            fraction = (
+                part.groupby("percent")[value].value_counts(normalize=True).rename("fraction").reset_index()
+            )
+            average = fraction["percent"].map(part.groupby("percent")[value].mean())
+            parts.append(fraction.assign(dataset=name, mean=average))
+    columns = ["dataset", "percent", value, "fraction", "mean"]
     if not parts:
         return pd.DataFrame(columns=columns)
     table: pd.DataFrame = pd.concat(parts)[columns]
@@ -172,7 +174,7 @@ def overlap(frame: pd.DataFrame, method: str = "CDVM5k", *, same_seed: bool = Fa
     for number, (_, part) in enumerate(rows.groupby("dataset")):
         masks = _masks(part)
         sizes = masks.sum(axis=1)
-        share = (masks @ masks.T) / np.minimum.outer(sizes, sizes)
+        fraction = (masks @ masks.T) / np.minimum.outer(sizes, sizes)
         equal = np.equal.outer(part["repetition"].to_numpy(), part["repetition"].to_numpy())
         wanted = equal if same_seed else ~equal
         groups = [(part["percent"] == level).to_numpy() for level in levels]
@@ -180,19 +182,19 @@ def overlap(frame: pd.DataFrame, method: str = "CDVM5k", *, same_seed: bool = Fa
             for b, rows_b in enumerate(groups):
                 place = np.ix_(rows_a, rows_b)
                 if wanted[place].any():
-                    found[number, a, b] = share[place][wanted[place]].mean(dtype=np.float64)
+                    found[number, a, b] = fraction[place][wanted[place]].mean(dtype=np.float64)
     known = np.isfinite(found).sum(axis=0)
     mean = np.where(known > 0, np.nansum(found, axis=0) / np.maximum(known, 1), np.nan)
     return pd.DataFrame(mean, index=pd.Index(levels, name="percent"), columns=levels)
 
 
 def spectrum(frame: pd.DataFrame, method: str = "CDVM5k") -> pd.DataFrame:
-    """Shares of the training rows in the paper's eight bands, one line for each data set.
+    """Fractions of the training rows in the paper's eight bands, one line for each data set.
 
-    With *f(i, B)* the share of repetitions that keep row *i* at budget *B*: a row with f > 0.5 at some budget
-    is *budget-specific* (at one), *useful* (low: two or three, high: four or more) or *stable core* (at all);
-    the others go by the largest f: *never* (below 0.01), *rarely* (below 0.1), *occasionally* (below 0.3),
-    *approaching* (up to and with 0.5). The lines are sorted by the share of the former.
+    With *f(i, B)* the fraction of repetitions that keep row *i* at budget *B*: a row with f > 0.5 at some
+    budget is *budget-specific* (at one), *useful* (low: two or three, high: four or more) or *stable core*
+    (at all); the others go by the largest f: *never* (below 0.01), *rarely* (below 0.1), *occasionally*
+    (below 0.3), *approaching* (up to and with 0.5). The lines are sorted by the fraction of the former.
     """
     rows = _kept(frame, method)
     lines = {}
@@ -207,19 +209,19 @@ def spectrum(frame: pd.DataFrame, method: str = "CDVM5k") -> pd.DataFrame:
 
 
 def _bands(often: NDArray[np.float64]) -> list[float]:
-    """Share of rows in each band, from frequencies of shape (budgets, rows)."""
+    """Fraction of rows in each band, from frequencies of shape (budgets, rows)."""
     count, peak = (often > 0.5).sum(axis=0), often.max(axis=0)
     below = np.searchsorted([0.01, 0.1, 0.3], peak, side="right")
     above = np.select([(count == len(often)) & (count > 1), count >= 4, count >= 2], [7, 6, 5], 4)
     band = np.where(count == 0, below, above)
-    return [float(share) for share in np.bincount(band, minlength=len(BANDS)) / len(band)]
+    return [float(fraction) for fraction in np.bincount(band, minlength=len(BANDS)) / len(band)]
 
 
 def curves(frame: pd.DataFrame, methods: list[str]) -> pd.DataFrame:
-    """Mean accuracy and deviation of some methods at every budget there is."""
+    """Mean accuracy and standard deviation of some methods at every budget there is."""
     rows = checked(frame)
     table = means(rows[rows["method"].isin(methods)])
-    return table[["dataset", "method", "percent", "accuracy", "deviation", "repetitions"]]
+    return table[["dataset", "method", "percent", "accuracy", "std", "repetitions"]]
 
 
 def banzhaf_models(frame: pd.DataFrame) -> pd.DataFrame:

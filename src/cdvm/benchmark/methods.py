@@ -135,7 +135,7 @@ def _refined(task: Task, *, n_models: int, inclusion: float) -> Answer:
                 alpha=selection.alpha,
                 kappa=selection.kappa,
                 optimism=better.optimism,
-                trainings=better.trainings,
+                fits=better.fits,
                 seconds=time.process_time() - started,
             )
         )
@@ -169,8 +169,8 @@ def _baseline(task: Task, *, method: str, **options: Any) -> Answer:
     )
     seconds = time.process_time() - started
     ranked = method in valuation_names()
-    share = 0.0 if ranked else seconds / len(selections)
-    return [Choice(len(s), s.rows, seconds=share) for s in selections], seconds if ranked else 0.0
+    fraction = 0.0 if ranked else seconds / len(selections)
+    return [Choice(len(s), s.rows, seconds=fraction) for s in selections], seconds if ranked else 0.0
 
 
 def _influence_optimisation(task: Task) -> Answer:
@@ -191,7 +191,7 @@ def _influence_optimisation(task: Task) -> Answer:
     answer = []
     for budget in task.budgets:
         sets = [r.keep(budget, reverse=reverse) for r in removals for reverse in (False, True)]
-        best = sets[int(task.judged(sets)["accuracy"].argmax())]
+        best = sets[int(task.scored(sets)["accuracy"].argmax())]
         answer.append(Choice(budget, best, seconds=seconds))
     return answer, prepared - started
 
@@ -206,8 +206,8 @@ def _random(task: Task) -> Answer:
 
 
 def _all(task: Task) -> Answer:
-    everything: NDArray[np.int64] = np.arange(task.split.n_rows)
-    return [Choice(len(everything), everything)], 0.0
+    all_rows: NDArray[np.int64] = np.arange(task.split.n_rows)
+    return [Choice(len(all_rows), all_rows)], 0.0
 
 
 METHODS = {

@@ -33,7 +33,7 @@ class Protocol:
         Rows of each part, drawn by one random permutation. Of a small data set the test part gets what is
         left, and the parts shrink alike where even that is not enough.
     noise : float
-        Share of the training labels and of the validation labels that is moved to another class.
+        Fraction of the training labels and of the validation labels that is moved to another class.
     split_seed : int or None
         Seed of the split and of the noise; None draws both anew for each repetition.
     scaling : {"table", "train", "tabular"}

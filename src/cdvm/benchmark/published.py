@@ -42,11 +42,11 @@ def _table() -> pd.DataFrame:
     with files("cdvm.benchmark").joinpath("paper.csv").open("rb") as file:
         table = pd.read_csv(file)
     table["percent"] = table.pop("retained_percent").astype(float)
-    return table.rename(columns={"accuracy": "paper", "std": "paper_deviation"})
+    return table.rename(columns={"accuracy": "paper", "std": "paper_std"})
 
 
 def paper_results() -> pd.DataFrame:
-    """The paper's table: dataset, method, percent, paper (accuracy), paper_deviation; 222 rows.
+    """The paper's table: dataset, method, percent, paper (accuracy), paper_std; 222 rows.
 
     >>> table = paper_results()
     >>> table.query("dataset == 'pol' and method == 'CDVM5k' and percent == 5").paper.item()

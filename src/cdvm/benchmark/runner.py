@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from cdvm._runtime.parallel import stream
+from cdvm._runtime.parallel import run_tasks
 from cdvm.benchmark.methods import Method, get_method
 from cdvm.benchmark.protocol import Protocol
 from cdvm.benchmark.results import Results, Unit
@@ -72,7 +72,7 @@ def run_benchmark(
             protocol.split(dataset, 0)  # downloads, once, what is not here
         units = [(dataset, name, r) for dataset, r, names in wanted for name in names]
         with _Board(results, units, progress):
-            for _ in stream(_run_methods, left, n_jobs=n_jobs, prefer="processes"):
+            for _ in run_tasks(_run_methods, left, n_jobs=n_jobs, prefer="processes"):
                 pass
         results.join()
     return results
@@ -88,7 +88,7 @@ def _run_methods(results: Results, dataset: str, repetition: int, methods: list[
 
 def _rows(task: Task, method: Method) -> list[dict[str, Any]]:
     choices, prepared = method.run(task)
-    judged = task.judged([choice.rows for choice in choices])
+    scores = task.scored([choice.rows for choice in choices])
     return [
         {
             "protocol": task.protocol.name,
@@ -98,10 +98,9 @@ def _rows(task: Task, method: Method) -> list[dict[str, Any]]:
             "retained": choice.budget / task.split.n_rows,
             "repetition": task.repetition,
             "draw": choice.draw,
-            **{name: float(values[k]) for name, values in judged.items()},
+            **{name: float(values[k]) for name, values in scores.items()},
             **{
-                name: _number(getattr(choice, name))
-                for name in ("alpha", "kappa", "gap", "optimism", "trainings")
+                name: _number(getattr(choice, name)) for name in ("alpha", "kappa", "gap", "optimism", "fits")
             },
             "seconds_prepare": prepared,
             "seconds_optimise": choice.seconds,

@@ -34,7 +34,7 @@ class Choice:
     kappa: float | None = None
     gap: float | None = None
     optimism: float | None = None
-    trainings: int | None = None
+    fits: int | None = None
     seconds: float = 0.0
 
 
@@ -91,12 +91,12 @@ class Task:
             if whole.n_models >= n_models:
                 break
             whole, seconds = whole.merge(piece), seconds + spent
-        share = min(1.0, n_models / whole.n_models)
-        return whole.first(n_models), seconds * share
+        fraction = min(1.0, n_models / whole.n_models)
+        return whole.first(n_models), seconds * fraction
 
-    def judged(self, sets: list[NDArray[np.int64]]) -> dict[str, NDArray[np.float64]]:
+    def scored(self, sets: list[NDArray[np.int64]]) -> dict[str, NDArray[np.float64]]:
         """Test accuracy, worst-class test accuracy and validation accuracy of a model on each set."""
-        split, (X_val, y_val) = self.split, self.split.judges
+        split, (X_val, y_val) = self.split, self.split.evaluation
         assert split.X_test is not None
         assert split.y_test is not None
         trainer = self.learner.bind(split, np.concatenate([split.X_test, X_val]))

@@ -67,6 +67,7 @@ def friendly(command: Callable[..., None]) -> Callable[..., None]:
             try:
                 _check_common(options)
                 command(*args, **options)
+                sys.stdout.flush()  # before signals end the process in silence again
             except (InputError, MemoryError) as error:
                 _tell(error, _out_of_memory(error) or str(error))
                 raise typer.Exit(2 if isinstance(error, InputError) else 1) from error
@@ -147,7 +148,7 @@ def _own_warnings() -> Iterator[None]:
             if before is not None:
                 os.environ["PYTHONWARNINGS"] = before
             if unconverged:
-                warn(f"scikit-learn stopped {unconverged} trainings before they had converged")
+                warn(f"scikit-learn stopped {unconverged} fits before they had converged")
 
 
 @contextmanager

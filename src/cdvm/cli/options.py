@@ -14,10 +14,10 @@ from cdvm.errors import InputError
 __all__ = [
     "Cluster",
     "DatasetName",
+    "EvaluationRows",
     "Force",
     "Ignore",
     "Jobs",
-    "JudgeRows",
     "Keep",
     "LearnerName",
     "Scale",
@@ -35,17 +35,17 @@ Target = Annotated[str, typer.Option(help="Column of the label.")]
 DatasetName = Annotated[
     str, typer.Option(help="A data set by name instead of TABLE, e.g. digits; cdvm datasets lists them.")
 ]
-JudgeRows = Annotated[
+EvaluationRows = Annotated[
     str,
     typer.Option(
         "--validation",
-        help="What models are scored on to choose: a table of other rows; oob, every row by the models "
-        "that did not see it; or holdout, a tenth of the table.",
-        show_default="oob",
+        help="What models are scored on to choose: a table of other rows; out_of_bag, every row by "
+        "models that did not see it; or holdout, a tenth of the table.",
+        show_default="out_of_bag",
     ),
 ]
 TestRows = Annotated[
-    str, typer.Option("--test", help="Rows to report on: a table, or a share to hold out, e.g. 20%.")
+    str, typer.Option("--test", help="Rows to report on: a table, or a fraction to hold out, e.g. 20%.")
 ]
 Validation = Annotated[
     Path | None, typer.Option(help="Table of rows to choose with: models are scored on them.")

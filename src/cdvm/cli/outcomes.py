@@ -10,9 +10,9 @@ import typer
 from cdvm.cli.options import (
     Cluster,
     DatasetName,
+    EvaluationRows,
     Ignore,
     Jobs,
-    JudgeRows,
     LearnerName,
     Scale,
     Seed,
@@ -35,7 +35,7 @@ def run(
         str, typer.Option(help="Models to train, FIRST:STOP (STOP is not trained), or how many.")
     ] = "5000",
     store: Annotated[str, typer.Option(help="Directory or address (s3://…) for the outcomes.")] = "",
-    validation: JudgeRows = "",
+    validation: EvaluationRows = "",
     test: TestRows = "",
     ignore: Ignore = None,
     learner: LearnerName = "",
@@ -56,18 +56,18 @@ def run(
     `--models 2500:5000`
     """
     from cdvm.cli.run import placed, record
-    from cdvm.cli.source import load_source, parse_share
+    from cdvm.cli.source import load_source, parse_fraction
 
     if not store:
         raise InputError("name a place for the outcomes, e.g. --store runs/")
-    if test and parse_share(test) is None:
+    if test and parse_fraction(test) is None:
         raise InputError(f"--test {test} plays no part in training models: leave it out")
     numbers = parse_models(models)
     source = load_source(
         table,
         target,
         dataset=dataset,
-        validation=validation or "oob",
+        validation=validation or "out_of_bag",
         own_validation=not validation,
         test=test,
         ignore=ignore or [],
@@ -102,7 +102,7 @@ def status(store: Annotated[str, typer.Argument(help="Directory or address of a 
     from cdvm.outcomes.status import store_status
 
     found = store_status(store)
-    typer.echo(f"{store}: {found.done} of {found.wanted} models done")
+    typer.echo(f"{store}: {found.done} of {found.requested} models done")
     if found.missing:
         typer.echo(f"missing: {_list([f'{first}:{stop}' for first, stop in found.missing])}")
     if found.damaged:

@@ -11,9 +11,9 @@ from cdvm._runtime.progress import Progress
 from cdvm.cli.options import (
     Cluster,
     DatasetName,
+    EvaluationRows,
     Ignore,
     Jobs,
-    JudgeRows,
     Keep,
     LearnerName,
     Scale,
@@ -32,7 +32,7 @@ def prune(
     target: Target = "target",
     dataset: DatasetName = "",
     keep: Keep = None,
-    validation: JudgeRows = "",
+    validation: EvaluationRows = "",
     test: TestRows = "",
     ignore: Ignore = None,
     learner: LearnerName = "",
@@ -49,9 +49,11 @@ def prune(
             "--per-class/--overall", help="For methods that look at features: class by class or not."
         ),
     ] = None,
-    judge: Annotated[
+    evaluate_with: Annotated[
         list[str] | None,
-        typer.Option(help="Judge the kept rows by this model too, e.g. random_forest. Repeat for several."),
+        typer.Option(
+            help="Evaluate the kept rows with this model too, e.g. random_forest. Repeat for several."
+        ),
     ] = None,
     models: Annotated[int | None, typer.Option(help="Subset models to train.", show_default="5000")] = None,
     inclusion: Annotated[
@@ -62,13 +64,13 @@ def prune(
         typer.Option(help="Trade-off between total influence and coverage.", show_default="0.5"),
     ] = None,
     kappa: Annotated[
-        float | None, typer.Option(help="Influence on a judge that is enough.", show_default="auto")
+        float | None, typer.Option(help="Influence on an evaluation row that is enough.", show_default="auto")
     ] = None,
     tune: Annotated[bool, typer.Option("--tune", help="Choose alpha and kappa from a grid.")] = False,
     refine: Annotated[
         bool, typer.Option("--refine", help="Improve the chosen rows by retraining models on them.")
     ] = False,
-    trainings: Annotated[
+    fits: Annotated[
         int | None,
         typer.Option(help="Models to train while refining, at most.", show_default="up to 3000, or 9000"),
     ] = None,
@@ -87,10 +89,10 @@ def prune(
 ) -> None:
     """Choose the rows of a training table to keep.
 
-    Without --validation every row is a candidate, and judges the models that did not see it. The report is
+    Without --validation every row is a candidate, and evaluates the models that did not see it. The report is
     then on the rows outside each set, which choosing has seen; --test gives one on rows it has not. Methods
     that need validation rows, and --validation holdout, hold out a stratified tenth to choose with and, but
-    for --test, a tenth to report on. Shares refer to the candidates.
+    for --test, a tenth to report on. Fractions refer to the candidates.
 
     Example: `cdvm prune train.csv --target label --keep 5% --keep 10% --out kept/`
     """
@@ -112,7 +114,7 @@ def prune(
         kappa=kappa,
         tune=tune,
         refine=refine,
-        trainings=trainings,
+        fits=fits,
         store=store,
         memory_limit=memory_limit,
         seed=seed,
@@ -122,12 +124,12 @@ def prune(
     budgets = dict(map(parse_keep, keep or ["10%"]))
     check_request(request)
     check_directory(out, force=force, apart_from=store)
-    judges = {name: make_learner(name) for name in judge or []}
+    others = {name: make_learner(name) for name in evaluate_with or []}
     source = load_source(
         table,
         target,
         dataset=dataset,
-        validation=validation or ("holdout" if needs_validation(method) else "oob"),
+        validation=validation or ("holdout" if needs_validation(method) else "out_of_bag"),
         own_validation=not validation,
         test=test,
         ignore=ignore or [],
@@ -138,7 +140,7 @@ def prune(
     if out is not None:
         refuse_inputs([out / name for name in names_of_files(source, budgets)], source.files)
     chosen = choose(source, budgets, request)
-    report = figures(source, chosen, judges, seed=seed, jobs=jobs)
+    report = figures(source, chosen, others, seed=seed, jobs=jobs)
     if out is not None:
         write_report(out, source, chosen.selections, report)
     print_report(report, out)

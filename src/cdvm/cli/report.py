@@ -25,9 +25,9 @@ _DRAWS = 20
 
 
 def figures(
-    source: Source, chosen: Chosen, judges: dict[str, Learner], *, seed: int, jobs: int
+    source: Source, chosen: Chosen, evaluation: dict[str, Learner], *, seed: int, jobs: int
 ) -> dict[str, Any]:
-    """All figures of a run as plain values; ``judges`` are other models to try the chosen rows with."""
+    """All metrics of a run as plain values; ``others`` are models to evaluate the chosen rows with."""
     from cdvm import __version__
 
     split = source.split
@@ -35,18 +35,18 @@ def figures(
     own = {source.learner_name: source.learner}
     compared = {
         name: compare_with_random(split, learner, sets, draws=_DRAWS, seed=seed, n_jobs=jobs)
-        for name, learner in (own | judges).items()
+        for name, learner in (own | evaluation).items()
     }
-    told = ["share", "method", "seconds", "alpha", "kappa", "objective", "bound", "gap", "score"]
-    if any(selection.trainings is not None for selection in chosen.selections.values()):
-        told += ["optimism", "trainings"]
+    told = ["fraction", "method", "seconds", "alpha", "kappa", "objective", "bound", "gap", "score"]
+    if any(selection.fits is not None for selection in chosen.selections.values()):
+        told += ["optimism", "fits"]
     return {
         "version": __version__,
         "source": source.name,
         "rows": split.n_table,
         "candidates": split.n_rows,
-        "judges": "validation rows" if split.judge_rows is None else "out-of-bag",
-        "n_judges": len(split.judges[1]),
+        "evaluation": "validation rows" if split.evaluation_rows is None else "out_of_bag",
+        "n_evaluation": len(split.evaluation[1]),
         "validation_rows": 0 if split.y_val is None else len(split.y_val),
         "test_rows": 0 if split.y_test is None else len(split.y_test),
         "metric": "accuracy" if split.task == "classification" else "R2",
@@ -60,10 +60,10 @@ def figures(
         "budgets": {
             name: {
                 "rows": len(selection),
-                **{key: getattr(selection, "retained" if key == "share" else key) for key in told},
-                "judged_by": {
-                    judge: {part: asdict(found) for part, found in lines[number].items()}
-                    for judge, lines in compared.items()
+                **{key: getattr(selection, "retained" if key == "fraction" else key) for key in told},
+                "evaluated_with": {
+                    model: {part: asdict(found) for part, found in lines[number].items()}
+                    for model, lines in compared.items()
                 },
             }
             for number, (name, selection) in enumerate(chosen.selections.items())
@@ -98,12 +98,12 @@ def write_report(out: Path, source: Source, selections: dict[str, Selection], re
 
 
 def print_report(report: dict[str, Any], out: Path | None) -> None:
-    """A table for every judge, and a few sentences."""
+    """A table for every evaluation row, and a few sentences."""
     from rich.console import Console
 
     console = Console()
-    for judge in next(iter(report["budgets"].values()))["judged_by"]:
-        console.print(_table(report, judge))
+    for model in next(iter(report["budgets"].values()))["evaluated_with"]:
+        console.print(_table(report, model))
     for sentence in _sentences(report, out):
         console.print(sentence, highlight=False)
     for warning in _doubts(report):
@@ -114,12 +114,12 @@ def _doubts(report: dict[str, Any]) -> Iterator[str]:
     """Budgets whose rows are no better than random ones, on the rows that had the least part in choosing."""
     shown = {"test": "held-out rows", "validation": "validation rows", "outside": "other rows"}
     for line in report["budgets"].values():
-        parts = line["judged_by"][report["learner"]]
+        parts = line["evaluated_with"][report["learner"]]
         part = next(part for part in shown if part in parts)
         found = parts[part]
         if line["rows"] == report["candidates"]:  # random rows are the same rows
             continue
-        error = found["random_deviation"] / math.sqrt(report["random_draws"])
+        error = found["random_std"] / math.sqrt(report["random_draws"])
         above = found["kept"] - found["random"]
         figures = f"{found['kept']:.3f} against {found['random']:.3f}±{error:.3f} on the {shown[part]}"
         if above <= 0:
@@ -128,18 +128,18 @@ def _doubts(report: dict[str, Any]) -> Iterator[str]:
             yield f"the {line['rows']} kept rows are not clearly better than random rows ({figures})"
 
 
-def _table(report: dict[str, Any], judge: str) -> Any:
-    """Scores of one judge: trained on the kept rows, on as many random rows, on all."""
+def _table(report: dict[str, Any], model: str) -> Any:
+    """Scores of one evaluation row: trained on the kept rows, on as many random rows, on all."""
     from rich import box
     from rich.table import Table as RichTable
 
-    own, lines = judge == report["learner"], list(report["budgets"].values())
+    own, lines = model == report["learner"], list(report["budgets"].values())
     parts = {"validation": "validation", "outside": "other rows", "test": "held-out"}
-    parts = {part: name for part, name in parts.items() if part in lines[0]["judged_by"][judge]}
-    refined = any("trainings" in line for line in lines)
+    parts = {part: name for part, name in parts.items() if part in lines[0]["evaluated_with"][model]}
+    refined = any("fits" in line for line in lines)
     certified = own and lines[0]["gap"] is not None and not refined  # of the program, which is left behind
     grid = RichTable(
-        title=f"{report['source']}: {report['metric']} of {judge} trained on {report['method']}'s rows"
+        title=f"{report['source']}: {report['metric']} of {model} trained on {report['method']}'s rows"
         + ", refined" * refined,
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
@@ -152,16 +152,16 @@ def _table(report: dict[str, Any], judge: str) -> Any:
     for heading in ["gap"] * certified + ["seconds"] * own:
         grid.add_column(heading, justify="right")
     for line in lines:
-        cells = [f"{line['share']:.1%}", str(line["rows"])]
+        cells = [f"{line['fraction']:.1%}", str(line["rows"])]
         for part in parts:
-            f = line["judged_by"][judge][part]
-            cells += [f"{f['kept']:.3f}", f"{f['random']:.3f}±{f['random_deviation']:.3f}"]
+            f = line["evaluated_with"][model][part]
+            cells += [f"{f['kept']:.3f}", f"{f['random']:.3f}±{f['random_std']:.3f}"]
         cells += [f"{line['gap']:.2%}"] if certified else []
         cells += [f"{line['seconds']:.2f}"] if own else []
         grid.add_row(*cells)
     grid.add_section()
-    everything = [[f"{lines[0]['judged_by'][judge][part]['everything']:.3f}", ""] for part in parts]
-    grid.add_row("all", str(report["candidates"]), *(cell for pair in everything for cell in pair))
+    all_rows = [[f"{lines[0]['evaluated_with'][model][part]['all_rows']:.3f}", ""] for part in parts]
+    grid.add_row("all", str(report["candidates"]), *(cell for pair in all_rows for cell in pair))
     return grid
 
 
@@ -178,13 +178,13 @@ def _sentences(report: dict[str, Any], out: Path | None) -> list[str]:
         split = f"All {rows} rows were candidates."
         if others:
             split += f" There were {others.replace(' to ', ' others to ', 1)}."
-    judges = ""
-    if report["judges"] == "out-of-bag":
-        judges = (
-            "Models were judged on rows they did not see. 'Other rows' are those outside each set, which "
+    evaluation = ""
+    if report["evaluation"] == "out_of_bag":
+        evaluation = (
+            "Models were evaluated on rows they did not see. 'Other rows' are those outside each set, which "
             "choosing has seen (all: five-fold cross-validation)"
         )
-        judges += "." if report["test_rows"] else "; --test 20% reports on rows it has not."
+        evaluation += "." if report["test_rows"] else "; --test 20% reports on rows it has not."
     how = ""
     if "fit_seconds" in report:
         how = (
@@ -192,32 +192,30 @@ def _sentences(report: dict[str, Any], out: Path | None) -> list[str]:
             f"took {report['fit_seconds']:.1f} s"
         )
         if report["degenerate_models"]:
-            how += f"; {report['degenerate_models']} gave every judge the same answer"
+            how += f"; {report['degenerate_models']} gave every evaluation row the same answer"
         how += "."
     how += _refining(list(report["budgets"].values()))
     lines = report["budgets"].values()
     gap = ""
-    if any(line["gap"] is not None and "trainings" not in line for line in lines):
+    if any(line["gap"] is not None and "fits" not in line for line in lines):
         gap = (
             "Gap: what the set lacks, at most, to the largest objective of the program for as many rows; it "
             "says nothing about accuracy."
         )
-    random = f"Random rows: mean ± deviation of {report['random_draws']} draws."
+    random = f"Random rows: mean ± standard deviation of {report['random_draws']} draws."
     where = f"Written to {out}: kept rows, selection.csv, summary.json." if out is not None else ""
-    return [s for s in (split, judges, how, gap, random, where) if s]
+    return [s for s in (split, evaluation, how, gap, random, where) if s]
 
 
 def _refining(lines: list[dict[str, Any]]) -> str:
     """What refining did."""
-    refined = [line for line in lines if "trainings" in line]
+    refined = [line for line in lines if "fits" in line]
     if not refined:
         return ""
-    told = (
-        f" Rows were then exchanged for better ones by up to {max(x['trainings'] for x in refined)} trainings"
-    )
+    told = f" Rows were then exchanged for better ones by up to {max(x['fits'] for x in refined)} fits"
     optimism = [line["optimism"] for line in refined if line["optimism"] is not None]
     if not optimism:
         return f"{told}."
     if max(optimism) < 0.0005:
-        return f"{told}; judges held back saw all of the gain."
-    return f"{told}; judges held back saw up to {max(optimism):.3f} less of the gain."
+        return f"{told}; evaluation rows held back saw all of the gain."
+    return f"{told}; evaluation rows held back saw up to {max(optimism):.3f} less of the gain."

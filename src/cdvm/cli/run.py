@@ -36,7 +36,7 @@ class Request:
     kappa: float | None
     tune: bool
     refine: bool
-    trainings: int | None
+    fits: int | None
     store: str | None
     memory_limit: str | None
     seed: int
@@ -68,8 +68,8 @@ def check_request(request: Request) -> None:
         "cluster": request.cluster,
     }
     refuse_unused(request.method, given, of_use=["cluster"] if request.refine else [])
-    if request.trainings is not None and not request.refine:
-        raise InputError("--trainings says how long to refine: add --refine")
+    if request.fits is not None and not request.refine:
+        raise InputError("--fits says how long to refine: add --refine")
     for flag, value in {"--alpha": request.alpha, "--kappa": request.kappa}.items():
         if request.tune and value is not None:
             raise InputError(f"{flag} {value:g} is fixed and --tune chooses it: leave one of them out")
@@ -167,4 +167,4 @@ def _by_baseline(
 
 
 def _options(request: Request) -> dict[str, Any]:
-    return {} if request.trainings is None else {"trainings": request.trainings}
+    return {} if request.fits is None else {"fits": request.fits}

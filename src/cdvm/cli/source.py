@@ -15,9 +15,9 @@ from cdvm.data.tables import Table, read_table
 from cdvm.errors import InputError
 from cdvm.learners import Learner, make_learner
 
-__all__ = ["Source", "load_source", "parse_amount", "parse_keep", "parse_share"]
+__all__ = ["Source", "load_source", "parse_amount", "parse_fraction", "parse_keep"]
 
-_VALIDATION_SHARE = _TEST_SHARE = 0.1
+_VALIDATION_SHARE = _TEST_FRACTION = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class Source:
 
 
 def parse_keep(word: str) -> tuple[str, float]:
-    """A name fit for a file, and the budget: a share (float) or a number of rows (int).
+    """A name fit for a file, and the budget: a fraction (float) or a number of rows (int).
 
     >>> parse_keep("5%"), parse_keep("0.05"), parse_keep("120")
     (('5pct', 0.05), ('5pct', 0.05), ('120rows', 120))
@@ -58,9 +58,9 @@ def parse_keep(word: str) -> tuple[str, float]:
 
 
 def parse_amount(flag: str, word: str) -> float:
-    """A share (float) such as 5% or 0.05, or a number of rows (int) such as 120.
+    """A fraction (float) such as 5% or 0.05, or a number of rows (int) such as 120.
 
-    >>> parse_amount("--share", "2.5%"), parse_amount("--share", "40")
+    >>> parse_amount("--fraction", "2.5%"), parse_amount("--fraction", "40")
     (0.025, 40)
     """
     text = word.strip()
@@ -68,7 +68,9 @@ def parse_amount(flag: str, word: str) -> float:
         return int(text)
     number = re.fullmatch(r"([+-]?\d*\.?\d+(?:[eE]-?\d+)?)\s*(%?)", text)
     if number is None:
-        raise InputError(f"{flag} {word!r}: use a share such as 5% or 0.05, or a number of rows such as 120")
+        raise InputError(
+            f"{flag} {word!r}: use a fraction such as 5% or 0.05, or a number of rows such as 120"
+        )
     return float(number[1]) / (100 if number[2] else 1)
 
 
@@ -91,20 +93,20 @@ def load_source(
     Parameters
     ----------
     validation : str
-        A file, ``"oob"`` or ``"holdout"``.
+        A file, ``"out_of_bag"`` or ``"holdout"``.
     own_validation : bool
         Whether validation rows that a data set brings go before the last two.
     test : str
-        A file, a share, or nothing.
+        A file, a fraction, or nothing.
     reporting : bool
         Whether rows are wanted to report on, so that some are held out with the validation rows.
     """
     if (path is None) == (not dataset):
         raise InputError("name one table, or a data set with --dataset, e.g. --dataset digits")
-    share = parse_share(test)
+    fraction = parse_fraction(test)
     others: dict[str, Table | None] = {
-        "val": None if validation in ("oob", "holdout") else read_table(Path(validation)),
-        "test": read_table(Path(test)) if test and share is None else None,
+        "val": None if validation in ("out_of_bag", "holdout") else read_table(Path(validation)),
+        "test": read_table(Path(test)) if test and fraction is None else None,
     }
     if path is not None:
         with Progress(f"reading {path.name}"):
@@ -132,32 +134,34 @@ def load_source(
         if other is not None:
             present = [c for c in ignore if c in other.frame.columns]
             parts[f"X_{part}"], parts[f"y_{part}"] = other.features_and_labels(target, present)
-    if share is None:
-        share = _TEST_SHARE if reporting and not parts and validation == "holdout" else 0.0
+    if fraction is None:
+        fraction = _TEST_FRACTION if reporting and not parts and validation == "holdout" else 0.0
     elif "X_val" in parts:
         raise InputError(f"--test {test} holds rows out where no --validation table is given: name a table")
-    judges: dict[str, Any] = {}
+    evaluation: dict[str, Any] = {}
     if "X_val" not in parts:
         holdout = {"validation": "holdout", "validation_size": _VALIDATION_SHARE}
-        judges = {"validation": "out-of-bag"} if validation == "oob" else holdout
+        evaluation = {"validation": "out_of_bag"} if validation == "out_of_bag" else holdout
     with Progress("checking rows"):
-        split = Split.from_arrays(X, y, **parts, **judges, task=made.task, test_size=share, random_state=seed)
+        split = Split.from_arrays(
+            X, y, **parts, **evaluation, task=made.task, test_size=fraction, random_state=seed
+        )
         split = scaled_for(named, split, wanted)
     given = [
         path,
-        None if validation in ("oob", "holdout") else Path(validation),
+        None if validation in ("out_of_bag", "holdout") else Path(validation),
         Path(test) if test else None,
     ]
     files = [file for file in given if file is not None and os.path.isfile(file)]
     return Source(name, table, split, made, learner or made.name, split.scaled, files)
 
 
-def parse_share(word: str) -> float | None:
-    """A share such as 20% or 0.2; None for a file, or nothing."""
+def parse_fraction(word: str) -> float | None:
+    """A fraction such as 20% or 0.2; None for a file, or nothing."""
     number = re.fullmatch(r"(\d*\.?\d+)\s*(%?)", word.strip())
     if number is None:
         return None
-    share = float(number[1]) / (100 if number[2] else 1)
-    if not 0 < share < 1:
-        raise InputError(f"--test {word!r}: use a share between 0 and 1 such as 20%, or a table")
-    return share
+    fraction = float(number[1]) / (100 if number[2] else 1)
+    if not 0 < fraction < 1:
+        raise InputError(f"--test {word!r}: use a fraction between 0 and 1 such as 20%, or a table")
+    return fraction

@@ -58,17 +58,17 @@ def value(
         typer.Option(help="Stop when two halves of the models rank rows with this correlation, e.g. 0.9."),
     ] = None,
     flip: Annotated[
-        float | None, typer.Option(help="Share of training labels to move to another class first.")
+        float | None, typer.Option(help="Fraction of training labels to move to another class first.")
     ] = None,
     report: Annotated[
         str, typer.Option(help="values, or noise: rows whose label is suspected to be wrong.")
     ] = "values",
     false_alarms: Annotated[
         str,
-        typer.Option(help="Share of the rows with right labels that may be suspected.", show_default="1%"),
+        typer.Option(help="Fraction of the rows with right labels that may be suspected.", show_default="1%"),
     ] = "",
-    share: Annotated[
-        str, typer.Option(help="Known share (5%) or number of wrong labels: as many rows are suspected.")
+    fraction: Annotated[
+        str, typer.Option(help="Known fraction (5%) or number of wrong labels: as many rows are suspected.")
     ] = "",
     top: Annotated[int | None, typer.Option(help="Rows to show from each end.", show_default="5")] = None,
     out: Annotated[
@@ -111,7 +111,7 @@ def value(
             flip=flip,
             report=report,
             false_alarms=false_alarms,
-            share=share,
+            fraction=fraction,
             top=top,
             out=out,
             force=force,

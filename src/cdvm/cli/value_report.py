@@ -51,14 +51,18 @@ class Suspicion:
     sentence: str
 
     @classmethod
-    def of(cls, values: Values, rate: float, share: float | None) -> Suspicion:
-        """Suspects at a rate of false alarms, or as many as a known share of wrong labels says."""
-        found = suspects(values, share) if share is not None else suspects(values, rate=rate)
+    def of(cls, values: Values, rate: float, fraction: float | None) -> Suspicion:
+        """Suspects at a rate of false alarms, or as many as a known fraction of wrong labels says."""
+        found = suspects(values, fraction) if fraction is not None else suspects(values, rate=rate)
         p = p_values(values)
         signed = -values.values if values.method == "memorization" else values.values
-        order = np.lexsort([signed[found]] if p is None or share is not None else [signed[found], p[found]])
-        if share is not None:
-            why = f"{_some(found)} suspected: as many as --share says, from the end where wrong labels lie."
+        order = np.lexsort(
+            [signed[found]] if p is None or fraction is not None else [signed[found], p[found]]
+        )
+        if fraction is not None:
+            why = (
+                f"{_some(found)} suspected: as many as --fraction says, from the end where wrong labels lie."
+            )
         elif values.p_values is not None:
             why = (
                 f"{_some(found)} suspected: were labels drawn as the models that did not see their rows "
@@ -148,9 +152,9 @@ def print_detection(source: Source, found: Sequence[Detection], n_flipped: int, 
         if line.known is None:
             continue
         auto = line.automatic
-        share = [f"{number:.3f}" for number in (line.known.f1, line.known.precision, line.known.recall)]
+        fraction = [f"{number:.3f}" for number in (line.known.f1, line.known.precision, line.known.recall)]
         own = ["–", "–"] if auto is None else [f"{auto.f1:.3f}", str(auto.n_suspects)]
-        grid.add_row(line.method, *share, *own, str(line.trainings), f"{line.seconds:.1f}")
+        grid.add_row(line.method, *fraction, *own, str(line.fits), f"{line.seconds:.1f}")
     console = Console()
     console.print(
         f"{source.name}: finding {n_flipped} flipped labels among {source.split.n_rows}", highlight=False
@@ -183,12 +187,10 @@ def _row(values: Values, k: int) -> str:
 def _sentences(source: Source, values: Values, out: Path | None) -> list[str]:
     numbers = values.values
     summary = (
-        f"{len(values)} rows: mean {numbers.mean():.4f}, deviation {numbers.std():.4f}, "
+        f"{len(values)} rows: mean {numbers.mean():.4f}, standard deviation {numbers.std():.4f}, "
         f"{int((numbers < 0).sum())} below 0."
     )
-    cost = (
-        f"{source.learner_name}: {values.meta['trainings']} trainings" if values.meta.get("trainings") else ""
-    )
+    cost = f"{source.learner_name}: {values.meta['fits']} fits" if values.meta.get("fits") else ""
     if cost and "seconds" in values.meta:
         cost += f" in {values.meta['seconds']:.1f} s"
     if values.meta.get("exact"):

@@ -50,7 +50,7 @@ class ValueRequest:
     flip: float | None
     report: str
     false_alarms: str
-    share: str
+    fraction: str
     top: int | None
     out: Path | None
     force: bool
@@ -80,12 +80,12 @@ class ValueRequest:
 def run_value(request: ValueRequest) -> None:
     """Value rows, report on them and write them."""
     _check(request)
-    rate, share = _evidence(request)
+    rate, fraction = _evidence(request)
     source = load_source(
         request.table,
         request.target,
         dataset=request.dataset,
-        validation=str(request.validation or ("holdout" if request.needs_validation else "oob")),
+        validation=str(request.validation or ("holdout" if request.needs_validation else "out_of_bag")),
         own_validation=request.validation is None,
         test="",
         ignore=request.ignore,
@@ -109,8 +109,8 @@ def run_value(request: ValueRequest) -> None:
         return
     with placed(request.cluster):
         values = value_rows(source.split, source.learner, request.method, **options)
-    doubtful = share is not None or p_values(values) is not None
-    suspicion = Suspicion.of(values, rate, share) if doubtful or request.report == "noise" else None
+    doubtful = fraction is not None or p_values(values) is not None
+    suspicion = Suspicion.of(values, rate, fraction) if doubtful or request.report == "noise" else None
     if request.out is not None:
         write_values(request.out, source, values, suspicion)
     top = _TOP if request.top is None else request.top
@@ -127,7 +127,7 @@ def _check(request: ValueRequest) -> None:
     if request.stable is not None and not 0 < request.stable < 1:
         raise InputError(f"--stable {request.stable}: use a correlation between 0 and 1, e.g. 0.9")
     if request.flip is not None and not 0 < request.flip < 1:
-        raise InputError(f"--flip {request.flip}: use a share of the labels between 0 and 1, e.g. 0.1")
+        raise InputError(f"--flip {request.flip}: use a fraction of the labels between 0 and 1, e.g. 0.1")
     if request.report not in ("values", "noise"):
         raise InputError(f"--report {request.report!r}: use values or noise")
     if request.top is not None and request.top < 1:
@@ -147,7 +147,7 @@ def _check_unused(request: ValueRequest) -> None:
     if request.flip is not None:
         if request.report != "noise":
             raise InputError("--flip tries how well a method finds wrong labels: add --report noise")
-        also = {"--out": request.out, "--top": request.top, "--share": request.share}
+        also = {"--out": request.out, "--top": request.top, "--fraction": request.fraction}
         if wrong := [flag for flag, setting in also.items() if setting]:
             raise InputError(f"{wrong[0]} has no meaning with --flip, which moves labels to try a method on")
     if method == "all":
@@ -160,16 +160,18 @@ def _check_unused(request: ValueRequest) -> None:
     for flag, (given, methods) in free.items():
         if given and method in methods:
             raise InputError(f"{flag} has no meaning for --method {method}: leave it out")
-    if request.report == "noise" and not (request.share or request.flip or has_evidence(method)):
+    if request.report == "noise" and not (request.fraction or request.flip or has_evidence(method)):
         raise no_evidence(f"{method} gives values")
 
 
 def _evidence(request: ValueRequest) -> tuple[float, float | None]:
-    """The rate of false alarms, and the share of wrong labels where it is known."""
-    for flag, given in {"--false-alarms": request.false_alarms, "--share": request.share}.items():
+    """The rate of false alarms, and the fraction of wrong labels where it is known."""
+    for flag, given in {"--false-alarms": request.false_alarms, "--fraction": request.fraction}.items():
         if given and request.report != "noise" and request.out is None:
             raise InputError(f"{flag} is about suspected labels: add --report noise or --out")
-    if request.share and request.false_alarms:
-        raise InputError("--share and --false-alarms are two ways to say how many rows to suspect: use one")
+    if request.fraction and request.false_alarms:
+        raise InputError(
+            "--fraction and --false-alarms are two ways to say how many rows to suspect: use one"
+        )
     rate = check_rate(parse_amount("--false-alarms", request.false_alarms)) if request.false_alarms else RATE
-    return rate, parse_amount("--share", request.share) if request.share else None
+    return rate, parse_amount("--fraction", request.fraction) if request.fraction else None

@@ -34,7 +34,7 @@ _SAME: tuple[str, ...] = (
     "protocol",
     "refine",
 )
-_SAME += ("remove", "repetitions", "seed", "share", "store", "trainings", "tune", "validation")
+_SAME += ("remove", "repetitions", "seed", "fraction", "store", "fits", "tune", "validation")
 
 _PHRASES = {
     "pass X_val and y_val, or hold": "name a table with --validation, or hold",

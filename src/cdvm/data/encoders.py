@@ -61,7 +61,7 @@ class Numbers:
 
     @classmethod
     def fit(cls, series: Series, column: Column, *, scale: bool) -> Numbers:
-        """Medians, means and deviations of the training rows."""
+        """Medians, means and standard deviation of the training rows."""
         names, parts = _parts(series, column)
         missing = np.isnan(parts[:, 0])
         used = np.ptp(parts[~missing], axis=0) > 0

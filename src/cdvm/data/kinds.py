@@ -24,7 +24,7 @@ Kind = Literal["number", "category", "boolean", "date", "text", "ignored"]
 
 MANY_LEVELS = 40  # more levels than this do not get a one-hot column each
 _ID_ROWS = 20  # in fewer rows distinct values may be chance
-_READABLE = 0.9  # share of numbers that makes strings a column of numbers with a few odd words
+_READABLE = 0.9  # fraction of numbers that makes strings a column of numbers with a few odd words
 _ODD_WORDS = 3
 _TEXT_WORDS, _TEXT_LENGTH = 5, 50  # the mean from which mostly distinct strings are texts
 _ID_NAME = re.compile(
@@ -71,7 +71,7 @@ class Column:
 
     @property
     def missing_fraction(self) -> float:
-        """Share of missing values."""
+        """Fraction of missing values."""
         return self.missing / self.rows if self.rows else 0.0
 
 

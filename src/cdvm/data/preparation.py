@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 __all__ = ["Preparation"]
 
 _SPELLING = 30  # dimensions of a category with many levels, taken from how they are spelt
-_WIDE, _DENSITY = 256, 0.2  # from this many features on, and up to this share of entries that are not 0: CSR
+_WIDE, _DENSITY = (
+    256,
+    0.2,
+)  # from this many features on, and up to this fraction of entries that are not 0: CSR
 
 
 class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -184,5 +187,5 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _density(encoders: Iterable[Encoder], features: int) -> float:
-    """The share of entries that are not 0: one in a category, all elsewhere."""
+    """The fraction of entries that are not 0: one in a category, all elsewhere."""
     return sum(1 if isinstance(e, Categories) else len(e.names) for e in encoders) / features

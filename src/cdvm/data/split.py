@@ -32,16 +32,18 @@ from cdvm.data.checks import (
 )
 from cdvm.errors import InputError, InputWarning
 
-__all__ = ["MOST_JUDGES", "Features", "Split", "Task"]
+__all__ = ["MAX_EVALUATION_ROWS", "Features", "Split", "Task"]
 
-MOST_JUDGES = 5_000
-"""Training rows that judge out of bag, at most; of a larger table a random sample does."""
+MAX_EVALUATION_ROWS = 5_000
+"""Training rows that are evaluated out of bag, at most; of a larger table a random sample does."""
 
 _RULES = {
     "task": one_of("classification", "regression"),
-    "validation": one_of(None, "holdout", "out-of-bag"),
-    "validation_size": number(lambda share: 0 < share < 1, "a share between 0 and 1, e.g. 0.2"),
-    "test_size": number(lambda share: 0 <= share < 1, "a share between 0 and 1, e.g. 0.2, or 0 for none"),
+    "validation": one_of(None, "holdout", "out_of_bag"),
+    "validation_size": number(lambda fraction: 0 < fraction < 1, "a fraction between 0 and 1, e.g. 0.2"),
+    "test_size": number(
+        lambda fraction: 0 <= fraction < 1, "a fraction between 0 and 1, e.g. 0.2, or 0 for none"
+    ),
     "random_state": RANDOM_STATE,
 }
 _SIZES = {"validation_size": 0.2, "test_size": 0.0}
@@ -54,7 +56,7 @@ class Split:
     Attributes
     ----------
     X, X_val, X_test : ndarray or csr_array
-        Features. ``X_val`` is None where training rows are the judges, ``X_test`` may be None.
+        Features. ``X_val`` is None where training rows are the evaluation rows, ``X_test`` may be None.
     y, y_val, y_test : ndarray
         Class codes (a label never seen in training is -1), or targets for regression.
     classes : ndarray or None
@@ -65,9 +67,9 @@ class Split:
         Rows of that table, those held out included.
     index : ndarray or None
         The training rows' DataFrame labels, where there was a DataFrame.
-    judge_rows : ndarray or None
-        Out-of-bag judging: the training rows that are judges, each by the models that did not see it.
-        None where there are validation rows.
+    evaluation_rows : ndarray or None
+        Out-of-bag evaluation: the training rows that are evaluation rows, each by the models that did not
+        see it. None where there are validation rows.
     scaled : bool
         Whether :meth:`standardized` made the features.
     """
@@ -82,7 +84,7 @@ class Split:
     index: NDArray[Any] | None = None
     X_test: Features | None = None
     y_test: NDArray[Any] | None = None
-    judge_rows: NDArray[np.int64] | None = None
+    evaluation_rows: NDArray[np.int64] | None = None
     scaled: bool = False
 
     @property
@@ -100,13 +102,13 @@ class Split:
         return "regression" if self.classes is None else "classification"
 
     @property
-    def judges(self) -> tuple[Features, NDArray[Any]]:
+    def evaluation(self) -> tuple[Features, NDArray[Any]]:
         """The rows on which outcomes are recorded, and their labels."""
-        if self.judge_rows is None:
+        if self.evaluation_rows is None:
             return self.validation
-        if len(self.judge_rows) == self.n_rows:
+        if len(self.evaluation_rows) == self.n_rows:
             return self.X, self.y
-        return self.X[self.judge_rows], self.y[self.judge_rows]
+        return self.X[self.evaluation_rows], self.y[self.evaluation_rows]
 
     @property
     def validation(self) -> tuple[Features, NDArray[Any]]:
@@ -118,26 +120,28 @@ class Split:
             )
         return self.X_val, self.y_val
 
-    def out_of_bag(self, judge_rows: Any = None) -> Split:
-        """The same training rows, judged by the models that did not see them.
+    def out_of_bag(self, evaluation_rows: Any = None) -> Split:
+        """The same training rows, evaluated by the models that did not see them.
 
         Parameters
         ----------
-        judge_rows : sequence of int, optional
-            Positions of the training rows that are judges; by default all, or a random sample of
-            ``MOST_JUDGES``.
+        evaluation_rows : sequence of int, optional
+            Positions of the training rows that are evaluation rows; by default all, or a random sample of
+            ``MAX_EVALUATION_ROWS``.
         """
         n = self.n_rows
-        if judge_rows is None:
-            few = n > MOST_JUDGES
-            judge_rows = np.random.RandomState(0).permutation(n)[:MOST_JUDGES] if few else np.arange(n)
-        rows = np.unique(np.asarray(judge_rows, dtype=np.int64))
+        if evaluation_rows is None:
+            few = n > MAX_EVALUATION_ROWS
+            evaluation_rows = (
+                np.random.RandomState(0).permutation(n)[:MAX_EVALUATION_ROWS] if few else np.arange(n)
+            )
+        rows = np.unique(np.asarray(evaluation_rows, dtype=np.int64))
         if not len(rows) or rows[0] < 0 or rows[-1] >= n:
-            raise InputError(f"judge_rows: use positions of training rows, 0 to {n - 1}, at least one")
-        return replace(self, X_val=None, y_val=None, judge_rows=rows)
+            raise InputError(f"evaluation_rows: use positions of training rows, 0 to {n - 1}, at least one")
+        return replace(self, X_val=None, y_val=None, evaluation_rows=rows)
 
     def standardized(self) -> Split:
-        """The same rows, every feature scaled to mean 0 and deviation 1 over the training rows.
+        """The same rows, every feature scaled to mean 0 and standard deviation 1 over the training rows.
 
         Sparse features are scaled but not centred. A split that is standardised already stays as it is.
         """
@@ -151,7 +155,7 @@ class Split:
     def fingerprint(self) -> str:
         """Digest of the training and validation rows: equal data, equal digest."""
         digest = hashlib.sha256()
-        parts: list[Any] = [self.X, self.y, *(self.validation if self.judge_rows is None else ())]
+        parts: list[Any] = [self.X, self.y, *(self.validation if self.evaluation_rows is None else ())]
         for part in parts:
             arrays = (part.data, part.indices, part.indptr) if sparse.issparse(part) else (part,)
             for array in arrays:
@@ -174,7 +178,7 @@ class Split:
         y_test: Any = None,
         *,
         task: Task = "classification",
-        validation: Literal["holdout", "out-of-bag"] | None = None,
+        validation: Literal["holdout", "out_of_bag"] | None = None,
         validation_size: float = _SIZES["validation_size"],
         test_size: float = _SIZES["test_size"],
         random_state: Any = None,
@@ -186,11 +190,11 @@ class Split:
         X, X_val, X_test : array, DataFrame or sparse matrix
         y, y_val, y_test : sequence of labels of any hashable type, or of numbers for regression
         task : {"classification", "regression"}
-        validation : {"holdout", "out-of-bag"}, optional
-            Where ``X_val`` is not given: hold a part out, the default, or let the training rows be judges
-            (:meth:`out_of_bag`).
+        validation : {"holdout", "out_of_bag"}, optional
+            Where ``X_val`` is not given: hold a part out, the default, or let the training rows be
+            evaluation rows (:meth:`out_of_bag`).
         validation_size, test_size : float
-            Shares of the rows held out where ``X_val``, ``X_test`` are not given.
+            Fractions of the rows held out where ``X_val``, ``X_test`` are not given.
         random_state : int, RandomState or None
             Decides which rows are held out.
 
@@ -206,29 +210,29 @@ class Split:
         _check_parts(others, validation, sizes)
         features, columns, index = check_features(X, "X")
         given = check_labels(y, "y", len_of=features, task=task)
-        shares = {"val": validation_size} if X_val is None and validation != "out-of-bag" else {}
-        shares |= {"test": test_size} if test_size else {}
+        fractions = {"val": validation_size} if X_val is None and validation != "out_of_bag" else {}
+        fractions |= {"test": test_size} if test_size else {}
 
         if task == "regression":
             classes, codes = None, given
         else:
             classes, codes = encode_labels(given)
-            check_classes(classes, codes, parts=1 + len(shares))
+            check_classes(classes, codes, parts=1 + len(fractions))
 
         parts: dict[str, Any] = {"X_val": None, "y_val": None}
         train = np.arange(features.shape[0], dtype=np.int64)
-        if shares:
+        if fractions:
             train, *held = _hold_out(
-                codes, list(shares.values()), stratify=task != "regression", random_state=random_state
+                codes, list(fractions.values()), stratify=task != "regression", random_state=random_state
             )
-            for part, rows in zip(shares, held, strict=True):
+            for part, rows in zip(fractions, held, strict=True):
                 parts |= {f"X_{part}": features[rows], f"y_{part}": codes[rows]}
         for part, (X_given, y_given) in others.items():
             if X_given is not None:
                 checked = _second(X_given, y_given, part, columns, features, classes, task)
                 parts |= dict(zip((f"X_{part}", f"y_{part}"), checked, strict=True))
         split = cls(
-            X=features[train] if shares else features,
+            X=features[train] if fractions else features,
             y=codes[train],
             classes=classes,
             rows=train,
@@ -254,7 +258,7 @@ def _check_parts(others: dict[str, tuple[Any, Any]], validation: str | None, siz
     own = {part: X is not None for part, (X, _) in others.items()}
     if validation is not None and own["val"]:
         raise InputError(f"validation={validation!r} goes without validation rows: leave out X_val and y_val")
-    if own["val"] or validation == "out-of-bag":
+    if own["val"] or validation == "out_of_bag":
         where = "X_val" if own["val"] else f"validation={validation!r}"
         refuse_unused({"validation_size": sizes["validation_size"]}, _SIZES, where)
     if own["test"]:
@@ -314,7 +318,7 @@ def _hold_out(
 ) -> list[NDArray[np.int64]]:
     """Sorted row positions: the training part first, then one part per size."""
     if sum(sizes) >= 1:
-        raise InputError(f"the held-out shares {tuple(sizes)} leave no training rows: use smaller ones")
+        raise InputError(f"the held-out fractions {tuple(sizes)} leave no training rows: use smaller ones")
     if len(codes) <= len(sizes):
         raise InputError(f"X has n_samples = {len(codes)} rows: too few to hold any out")
     rng = check_random_state(random_state)
@@ -323,9 +327,9 @@ def _hold_out(
     for code in np.unique(strata):
         rows = rng.permutation(np.flatnonzero(strata == code))
         taken = 0
-        for part, share in enumerate(sizes, start=1):
+        for part, fraction in enumerate(sizes, start=1):
             still_needed = len(sizes) - part + 1  # one row for each later part and one to train on
-            count = min(max(1, round(share * len(rows))), len(rows) - taken - still_needed)
+            count = min(max(1, round(fraction * len(rows))), len(rows) - taken - still_needed)
             parts[part].append(rows[taken : taken + count])
             taken += count
         parts[0].append(rows[taken:])

@@ -165,8 +165,8 @@ def _tfidf(texts: NDArray[np.object_]) -> TfidfVectorizer:
 
 def _spread(vectors: NDArray[np.float64], codes: NDArray[np.int64]) -> float:
     """The divisor that gives the vectors of all rows, 0 where missing, the wanted variance."""
-    share = np.bincount(codes[codes >= 0], minlength=len(vectors)) / len(codes)
-    variance = share @ (vectors**2).sum(axis=1) - ((share @ vectors) ** 2).sum()
+    fraction = np.bincount(codes[codes >= 0], minlength=len(vectors)) / len(codes)
+    variance = fraction @ (vectors**2).sum(axis=1) - ((fraction @ vectors) ** 2).sum()
     return float(np.sqrt(max(variance, 0.0) / _WEIGHT)) or 1.0
 
 

@@ -72,7 +72,7 @@ class Dataset:
         return None if self.X_test is None else self._frame(self.X_test, self.y_test)
 
     def standardized(self) -> Dataset:
-        """The same rows, features scaled by mean and deviation of the whole table.
+        """The same rows, features scaled by mean and standard deviation of the whole table.
 
         This is how the paper prepares tables, before any row is held out. To let nothing of the held-out
         rows through, split first and use :meth:`cdvm.Split.standardized`.
@@ -147,7 +147,7 @@ class Recipe:
 
 
 def standardize(X: NDArray[Any], *, like: NDArray[Any] | None = None) -> NDArray[np.float64]:
-    """Every column to mean 0 and deviation 1, as over the rows of ``like``; a constant column becomes 0.
+    """Every column to mean 0 and standard deviation 1, over the rows of ``like``; a constant one becomes 0.
 
     >>> standardize(np.array([[1.0, 5.0], [3.0, 5.0]])).round(6).tolist()
     [[-1.0, 0.0], [1.0, 0.0]]

@@ -170,8 +170,8 @@ class ClusterGame:
         if sizes.shape != self.sizes.shape:
             raise InputError(f"test_sizes has {sizes.size} numbers for {len(self.sizes)} clusters")
         strength = np.broadcast_to(np.asarray(tau, dtype=np.float64), self.sizes.shape)[self.member]
-        judge = np.repeat(np.arange(len(sizes)), sizes)
-        return MatrixAttribution(np.where(self.member[:, None] == judge, strength[:, None], 0.0))
+        cluster = np.repeat(np.arange(len(sizes)), sizes)
+        return MatrixAttribution(np.where(self.member[:, None] == cluster, strength[:, None], 0.0))
 
 
 class ClusterLearner(Learner):

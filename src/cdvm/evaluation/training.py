@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cdvm._runtime.parallel import stream
+from cdvm._runtime.parallel import run_tasks
 from cdvm._runtime.parameters import N_JOBS, PROGRESS, SEED, check, whole
 from cdvm._runtime.progress import Progress
 from cdvm.data.split import Features, Split
@@ -74,8 +74,8 @@ class SetTrainer:
         ]
         notes: list[Scores] = [np.empty(0)] * len(pieces)
         tasks = [(trainer, piece, ends, note) for piece in pieces]
-        with Progress("trainings", len(sets) * runs, enabled=self._progress) as bar:
-            for k, noted in stream(_train_piece, tasks, n_jobs=self._n_jobs, prefer=trainer.prefer):
+        with Progress("fits", len(sets) * runs, enabled=self._progress) as bar:
+            for k, noted in run_tasks(_train_piece, tasks, n_jobs=self._n_jobs, prefer=trainer.prefer):
                 notes[k] = noted
                 bar.advance(len(noted))
         return np.concatenate(notes).reshape(runs, len(sets), -1)
@@ -100,10 +100,10 @@ def rows_of(split: Split, sets: Any) -> list[Rows]:
 
 def check_parts(split: Split, parts: Sequence[Any]) -> None:
     if not parts:
-        raise InputError("name the rows to score on: one or several pairs (X, y), e.g. split.judges")
+        raise InputError("name the rows to score on: one or several pairs (X, y), e.g. split.evaluation")
     for number, part in enumerate(parts):
         if not isinstance(part, tuple) or len(part) != 2 or not all(hasattr(a, "shape") for a in part):
-            raise InputError(f"part {number}: pass a pair (X, y) of arrays, e.g. split.judges")
+            raise InputError(f"part {number}: pass a pair (X, y) of arrays, e.g. split.evaluation")
         X, y = part
         if X.shape[1:] != split.X.shape[1:] or y.shape != X.shape[:1]:
             raise InputError(

@@ -28,7 +28,7 @@ class Learner(ABC):
 
     name: ClassVar[str]
     task: Task = "classification"
-    stochastic: bool = False  # whether two trainings on the same rows may differ
+    stochastic: bool = False  # whether two fits on the same rows may differ
 
     @property
     def title(self) -> str:

@@ -48,7 +48,7 @@ class LogisticLearner(Learner):
     fit_intercept : bool
     tol : float
         A model is done when a step would change no logit of its rows, and its weights in norm, by more than
-        this share.
+        this fraction.
 
     Examples
     --------
@@ -207,7 +207,7 @@ class _LogisticTrainer(Trainer):
 
     @cached_property
     def _table(self) -> tuple[Table, Floats | None]:
-        """The optimum on all rows and what else models on large parts of them share.
+        """The optimum on all rows and what else models on large parts of them fraction.
 
         Where there are more features than rows, the table is turned into the rows' own space; the second
         item turns coefficients back.

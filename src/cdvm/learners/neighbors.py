@@ -150,8 +150,8 @@ class _NeighborsTrainer(Trainer):
             raise InputError("neighbours for regression give no class scores: use outcome='correct'")
         scores = np.empty((len(subsets), self.X.shape[0], self.split.n_classes), dtype=np.float32)
         for models, columns, labels, weights in self._nearest(subsets):
-            share = self._votes(labels, weights) / _total(weights, labels)[:, None]
-            scores[models, columns] = share.transpose(0, 2, 1)
+            fraction = self._votes(labels, weights) / _total(weights, labels)[:, None]
+            scores[models, columns] = fraction.transpose(0, 2, 1)
         return scores
 
     def _votes(self, labels: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:
@@ -239,8 +239,8 @@ def _closeness(distances: Floats, valid: NDArray[np.bool_]) -> Floats:
 def _distinct(X: Features) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Rows without their copies, and which of them each row copies, so that copies are at equal distance."""
     if sparse.issparse(X):
-        everything = np.arange(X.shape[0])
-        return everything, everything
+        all_rows = np.arange(X.shape[0])
+        return all_rows, all_rows
     whole_rows = np.ascontiguousarray(X).view(np.dtype((np.void, X.dtype.itemsize * X.shape[1])))
     _, first, copy_of = np.unique(whole_rows.ravel(), return_index=True, return_inverse=True)
     return first, copy_of

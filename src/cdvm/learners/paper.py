@@ -1,10 +1,10 @@
 """The paper's model: one linear layer, a few steps of Adam, far from converged.
 
-Outputs are ``z = Wx + b`` from initial weights that all models of a run share. With two classes each output
-passes a sigmoid and meets the one-hot label in a binary cross-entropy, averaged over rows and outputs, so
-the gradient with respect to ``z`` is ``(σ(z) − e_y) / 2s``. With more, the softmax ``p`` of the outputs is
-fed to a cross-entropy that applies log-softmax again; with ``r = softmax(p) − e_y`` the gradient is
-``p (r − pᵀr) / s``. Fifteen epochs in batches of 250 rows: up to 250 rows that is fifteen full steps.
+Outputs are ``z = Wx + b`` from initial weights that all models of a run share. With two classes each
+output passes a sigmoid and meets the one-hot label in a binary cross-entropy, averaged over rows and
+outputs, so the gradient with respect to ``z`` is ``(σ(z) − e_y) / 2s``. With more, the softmax ``p`` of the
+outputs is fed to a cross-entropy that applies log-softmax again; with ``r = softmax(p) − e_y`` the gradient
+is ``p (r − pᵀr) / s``. Fifteen epochs in batches of 250 rows: up to 250 rows that is fifteen full steps.
 
 Adam works on each weight alone, so a model is its d × K weights and nothing smaller. What many models share
 is the shape: models with equally many rows (padded with rows of weight 0) form stacks of products
@@ -161,13 +161,13 @@ class PaperTrainer(Trainer):
         counts = np.diff(members.indptr)[which]
         inside = np.arange(width) < counts[:, None]
         rows = np.zeros((len(which), width), dtype=np.intp)
-        share = np.zeros((len(which), width), dtype=np.float32)
+        fraction = np.zeros((len(which), width), dtype=np.float32)
         entries = (members.indptr[which][:, None] + np.arange(width))[inside]
         rows[inside] = members.indices[entries]
-        share[inside] = members.data[entries]
-        share /= subsets.sizes[which][:, None]
+        fraction[inside] = members.data[entries]
+        fraction /= subsets.sizes[which][:, None]
         state = _Adam(initial, len(which), self.learner.learning_rate)
-        batch = self._gather(rows, share)
+        batch = self._gather(rows, fraction)
         for _ in range(self.learner.epochs):
             state.step(*batch)
         return state.weights
@@ -183,19 +183,19 @@ class PaperTrainer(Trainer):
         for order in orders:
             for start in range(0, width, self.learner.batch_size):
                 batch = slice(start, start + self.learner.batch_size)
-                share = inside[:, batch].astype(np.float32)
-                share /= share.sum(axis=1, keepdims=True)
-                state.step(*self._gather(order[:, batch], share))
+                fraction = inside[:, batch].astype(np.float32)
+                fraction /= fraction.sum(axis=1, keepdims=True)
+                state.step(*self._gather(order[:, batch], fraction))
         return state.weights
 
-    def _gather(self, rows: NDArray[Any], share: Array) -> tuple[Array, Array, Array]:
+    def _gather(self, rows: NDArray[Any], fraction: Array) -> tuple[Array, Array, Array]:
         """Features (models, rows, d), one-hot labels (models, K, rows) and shares of the mean loss."""
         if sparse.issparse(self._rows):
             features = self._rows[rows.ravel()].toarray().reshape(*rows.shape, -1)
         else:
             features = self._rows[rows]
         labels = np.ascontiguousarray(self._one_hot[rows].transpose(0, 2, 1))
-        return features, labels, share[:, None, :]
+        return features, labels, fraction[:, None, :]
 
 
 class _Adam:
@@ -212,10 +212,10 @@ class _Adam:
         self._rate = learning_rate
         self._steps = 0
 
-    def step(self, features: Array, labels: Array, share: Array) -> None:
+    def step(self, features: Array, labels: Array, fraction: Array) -> None:
         z = np.matmul(self.weights, features.transpose(0, 2, 1))
         slope = _two_class_slope if z.shape[1] == 2 else _many_class_slope
-        g = np.matmul(slope(z, labels, share), features, out=self._gradient)
+        g = np.matmul(slope(z, labels, fraction), features, out=self._gradient)
         self._steps += 1
         undo = np.sqrt((1 - _BETA_2**self._steps) / (1 - _BETA_2))
         size = self._rate * undo * (1 - _BETA_1) / (1 - _BETA_1**self._steps)
@@ -231,7 +231,7 @@ class _Adam:
         self.weights -= g
 
 
-def _two_class_slope(z: Array, labels: Array, share: Array) -> Array:
+def _two_class_slope(z: Array, labels: Array, fraction: Array) -> Array:
     """Gradient of the binary cross-entropy with respect to the outputs, in place of the outputs."""
     np.negative(z, out=z)
     with np.errstate(over="ignore"):
@@ -246,11 +246,11 @@ def _two_class_slope(z: Array, labels: Array, share: Array) -> Array:
     p -= labels
     if lost is not None:
         p *= lost
-    p *= share * np.float32(0.5)
+    p *= fraction * np.float32(0.5)
     return p
 
 
-def _many_class_slope(z: Array, labels: Array, share: Array) -> Array:
+def _many_class_slope(z: Array, labels: Array, fraction: Array) -> Array:
     """Gradient of the cross-entropy of a softmax of a softmax with respect to the outputs."""
     z -= z.max(axis=1, keepdims=True)
     p = np.exp(z, out=z)
@@ -260,7 +260,7 @@ def _many_class_slope(z: Array, labels: Array, share: Array) -> Array:
     r -= labels
     r -= np.einsum("bks,bks->bs", p, r)[:, None, :]
     p *= r
-    p *= share
+    p *= fraction
     return p
 
 

@@ -21,7 +21,7 @@ from cdvm._runtime.parallel import Prefer
 from cdvm.data.split import Features, Split, Task
 from cdvm.errors import InputError
 from cdvm.learners.base import Learner, Trainer
-from cdvm.sampling import Stream, Subsets, draw_words
+from cdvm.sampling import RandomStream, Subsets, draw_words
 
 __all__ = ["SklearnLearner"]
 
@@ -145,7 +145,7 @@ class _SklearnTrainer(Trainer):
         model = clone(self.estimator)
         if self._open_states:
             number = int(subsets.models[k])
-            words = draw_words(subsets.seed, Stream.ESTIMATOR, number, 1, len(self._open_states))[0]
+            words = draw_words(subsets.seed, RandomStream.ESTIMATOR, number, 1, len(self._open_states))[0]
             seeds = (words >> np.uint64(33)).tolist()
             _set_states(model, dict(zip(self._open_states, seeds, strict=True)))
         present, y = None, self.split.y[rows]

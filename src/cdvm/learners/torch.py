@@ -1,8 +1,8 @@
 """Any PyTorch module, trained from the same initial state for every model.
 
 Where the module allows it, the weights of many models are stacked and one call of ``torch.func.vmap`` takes
-a step of all of them; the loss of model *t* is ``Σᵢ share_ti · loss(f_t(xᵢ), yᵢ)``, with share 0 for the rows
-that pad its batch. Modules whose rows see each other (batch normalisation), that draw random numbers
+a step of all of them; the loss of model *t* is ``Σᵢ weight_ti · loss(f_t(xᵢ), yᵢ)``, with weight 0 for the
+rows that pad its batch. Modules whose rows see each other (batch normalisation), that draw random numbers
 (dropout) or that ``vmap`` refuses are trained one by one with ``torch.optim``; :attr:`TorchTrainer.note`
 says why.
 """
@@ -26,7 +26,7 @@ from cdvm.errors import InputError
 from cdvm.learners.base import Learner, Trainer
 from cdvm.learners.batched.batches import epoch_orders, padded_sizes
 from cdvm.learners.batched.stacked import stack_optimizer
-from cdvm.sampling import Stream, Subsets, draw_words
+from cdvm.sampling import RandomStream, Subsets, draw_words
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -188,7 +188,7 @@ class TorchTrainer(Trainer):
         super().__init__(split, X)
         self.learner = learner
         self._rows = self.tensor(split.X)
-        self._judged = self.tensor(X)
+        self._evaluated = self.tensor(X)
         self._targets = self.targets(split.y)
         self._per_row, self.note = self._probe()
         self.stacked = self.note is None
@@ -222,7 +222,7 @@ class TorchTrainer(Trainer):
         """Outputs on the rows to answer for, shape (n_models, n_rows, n_outputs)."""
         module = self._initial(subsets)
         width = self.split.n_classes or 1
-        answer = np.empty((len(subsets), len(self._judged), width), dtype=self.learner.dtype)
+        answer = np.empty((len(subsets), len(self._evaluated), width), dtype=self.learner.dtype)
         run = self._stacked_models if self.stacked else self._single_models
         for which, outputs in run(module, subsets):
             answer[which] = outputs.reshape(len(which), -1, width).cpu().numpy()
@@ -277,18 +277,18 @@ class TorchTrainer(Trainer):
         for order in torch.as_tensor(orders.astype(np.int64), device=self._rows.device):
             for start in range(0, order.shape[1], self.learner.batch_size):
                 batch = slice(start, start + self.learner.batch_size)
-                rows, share = order[:, batch], filled[:, batch].to(self._rows.dtype)
-                share /= share.sum(dim=1, keepdim=True)
-                step(gradient(weights, self._rows[rows], self._targets[rows], share))
+                rows, fraction = order[:, batch], filled[:, batch].to(self._rows.dtype)
+                fraction /= fraction.sum(dim=1, keepdim=True)
+                step(gradient(weights, self._rows[rows], self._targets[rows], fraction))
         return weights
 
     def _stack_loss(self, module: nn.Module) -> Callable[..., Tensor]:
         torch = _torch()
         buffers = dict(module.named_buffers())
 
-        def loss(weights: dict[str, Tensor], rows: Tensor, targets: Tensor, share: Tensor) -> Tensor:
+        def loss(weights: dict[str, Tensor], rows: Tensor, targets: Tensor, fraction: Tensor) -> Tensor:
             outputs = torch.func.functional_call(module, (weights, buffers), (rows,))
-            return (self.losses(outputs, targets) * share).sum()
+            return (self.losses(outputs, targets) * fraction).sum()
 
         return loss
 
@@ -305,7 +305,7 @@ class TorchTrainer(Trainer):
         with torch.no_grad():
             parts = [
                 torch.func.vmap(outputs, in_dims=(0, None))(weights, rows)
-                for rows in torch.split(self._judged, at_once)
+                for rows in torch.split(self._evaluated, at_once)
             ]
         answer: Tensor = torch.cat(parts, dim=1)
         return answer
@@ -317,12 +317,12 @@ class TorchTrainer(Trainer):
         for k in range(len(subsets)):
             model = self._single_model(module, subsets, k)
             with torch.no_grad():
-                parts = [model(rows) for rows in torch.split(self._judged, self.rows_at_once())]
+                parts = [model(rows) for rows in torch.split(self._evaluated, self.rows_at_once())]
             yield np.array([k]), torch.cat(parts)
 
     def _single_model(self, module: nn.Module, subsets: Subsets, k: int) -> nn.Module:
         torch = _torch()
-        word = draw_words(subsets.seed, Stream.ESTIMATOR, int(subsets.models[k]), 1, 1)[0, 0]
+        word = draw_words(subsets.seed, RandomStream.ESTIMATOR, int(subsets.models[k]), 1, 1)[0, 0]
         with _RANDOM, torch.random.fork_rng():
             torch.manual_seed(int(word >> np.uint64(1)))
             return self._train_one(copy.deepcopy(module), self._order(subsets, k)).eval()
@@ -404,10 +404,10 @@ class TorchTrainer(Trainer):
         if any(isinstance(m, torch.nn.modules.batchnorm._BatchNorm) for m in module.modules()):
             return "batch normalisation mixes the rows of a batch"
         weights = {name: value.detach()[None] for name, value in module.named_parameters()}
-        share = torch.ones(len(sample), dtype=sample.dtype, device=sample.device)[None]
+        fraction = torch.ones(len(sample), dtype=sample.dtype, device=sample.device)[None]
         gradient = torch.func.vmap(torch.func.grad(self._stack_loss(module)), randomness="error")
         try:
-            gradient(weights, sample[None], targets[None], share)
+            gradient(weights, sample[None], targets[None], fraction)
         except Exception as error:  # vmap refuses with many types; the module itself has already run
             return f"torch.func refused the module ({str(error).splitlines()[0]})"
         if len(sample) > 2 and not torch.allclose(module(sample[:2]), outputs[:2], rtol=1e-3, atol=1e-5):

@@ -25,7 +25,7 @@ from cdvm.learners.base import Learner, Trainer, class_counts
 from cdvm.learners.batched.binning import Bins
 from cdvm.learners.batched.compiling import need_numba
 from cdvm.learners.batched.linear import fill_absent, winners
-from cdvm.sampling import Stream, Subsets, draw_words
+from cdvm.sampling import RandomStream, Subsets, draw_words
 
 __all__ = ["BoostingLearner", "ForestLearner", "TreeLearner"]
 
@@ -65,7 +65,7 @@ class ForestLearner(_Trees):
     min_leaf : int
         Rows of a leaf, at least.
     max_features : float, int, "sqrt" or None
-        Features tried at a split: a share, a number, the root of all; None is the root for classes and a
+        Features tried at a split: a fraction, a number, the root of all; None is the root for classes and a
         third for targets.
     bootstrap : bool
         Whether every tree has rows of its own.
@@ -93,7 +93,7 @@ class ForestLearner(_Trees):
         super().__init__(task, n_trees=n_trees, max_depth=max_depth, min_leaf=min_leaf)
         known = max_features in (None, "sqrt") or (not isinstance(max_features, str) and max_features > 0)
         if not known:
-            raise InputError(f"max_features={max_features!r}: use a share, a number, 'sqrt' or None")
+            raise InputError(f"max_features={max_features!r}: use a fraction, a number, 'sqrt' or None")
         self.n_trees, self.max_depth, self.min_leaf = n_trees, max_depth, min_leaf
         self.max_features, self.bootstrap = max_features, bool(bootstrap)
         self.stochastic = self.bootstrap or max_features != 1.0
@@ -255,7 +255,7 @@ class _ForestTrainer(_TreesTrainer):
                 self._units[rows],
                 copies,
                 rows,
-                draw_words(subsets.seed, Stream.ESTIMATOR, int(subsets.models[k]), 1, 1)[0, 0],
+                draw_words(subsets.seed, RandomStream.ESTIMATOR, int(subsets.models[k]), 1, 1)[0, 0],
                 self._tried,
                 learner.min_leaf,
                 learner.max_depth or _DEEP,
@@ -312,7 +312,7 @@ class _BoostingTrainer(_TreesTrainer):
         return answers
 
     def _bases(self, subsets: Subsets) -> NDArray[np.float32]:
-        """The answer without a tree: the mean, the log odds, the log shares."""
+        """The answer without a tree: the mean, the log odds, the log fractions."""
         if self.split.task == "regression":
             means = np.asarray(subsets.members @ self._targets) / subsets.sizes
             return means[:, None].astype(np.float32)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any, Literal
 
-from cdvm._runtime.parallel import stream
+from cdvm._runtime.parallel import run_tasks
 from cdvm._runtime.progress import Progress
 from cdvm.errors import InputError
 from cdvm.optimize.program import Program, resolve_budget
@@ -45,7 +45,7 @@ def solve_path(
     program : Program
         Gives the attribution, and alpha and kappa where none are listed.
     budgets : iterable of int or float
-        Counts or shares of the rows.
+        Counts or fractions of the rows.
     alphas : iterable of float, optional
     kappas : iterable of float or "auto", optional
         ``"auto"`` is resolved for each budget.
@@ -83,7 +83,7 @@ def solve_path(
         shared.gains  # noqa: B018  computed once, then handed on by replace
         programs = [shared.replace(budget=s, alpha=a, kappa=k) for s, a, k in keys]
         chains = _chains(keys, programs) if method in _CHAINED else [[i] for i in range(len(keys))]
-        for k, found in stream(run, [(chain,) for chain in chains], n_jobs=n_jobs, prefer="threads"):
+        for k, found in run_tasks(run, [(chain,) for chain in chains], n_jobs=n_jobs, prefer="threads"):
             solutions.update(zip(chains[k], found, strict=True))
             bar.advance(len(found))
     return {key: solutions[i] for i, key in enumerate(keys)}
@@ -109,7 +109,7 @@ def _keys(
             product(
                 budgets,
                 [program.alpha] if alphas is None else alphas,
-                [program.cap] if kappas is None else kappas,
+                [program.kappa] if kappas is None else kappas,
             )
         )
     )
@@ -123,6 +123,6 @@ def _keys(
 def _chains(keys: Sequence[Key], programs: Sequence[Program]) -> list[list[int]]:
     """Programs of equal alpha and kappa, by rising budget: fixed by the keys, never by scheduling."""
     chains: dict[tuple[float, Kappa], list[int]] = {}
-    for i in sorted(range(len(keys)), key=lambda i: programs[i].size):
+    for i in sorted(range(len(keys)), key=lambda i: programs[i].budget):
         chains.setdefault(keys[i][1:], []).append(i)
     return list(chains.values())

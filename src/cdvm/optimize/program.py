@@ -1,13 +1,14 @@
 """The program that chooses the rows.
 
-With attribution *T* (rows × judges), budget *S*, trade-off *alpha* and cap *kappa*, CDVM finds weights *w*::
+With attribution *T* (rows × evaluation rows), budget *S*, trade-off *alpha* and cap *kappa*, CDVM finds
+weights *w*::
 
     maximise   alpha · Σ_j v_j − (1 − alpha) · Σ_j max(v_j − kappa, 0),     v = Tᵀw
     subject to Σ_i w_i = S,  0 ≤ w_i ≤ 1            (w_i ∈ {0, 1} in the exact program)
 
-The excess over kappa is taken away, so influence heaped on one judge is worth nothing and every judge gets
-covered. Since (1 − alpha)·max(x, 0) = max over 0 ≤ λ ≤ 1 − alpha of λx, any such multipliers give an upper
-bound in closed form::
+The excess over kappa is taken away, so influence heaped on one evaluation row is worth nothing and every
+evaluation row gets covered. Since (1 − alpha)·max(x, 0) = max over 0 ≤ λ ≤ 1 − alpha of λx, any such
+multipliers give an upper bound in closed form::
 
     bound(λ) = (sum of the S largest entries of alpha·T1 − Tλ) + kappa · Σλ  ≥  every feasible objective
 
@@ -27,39 +28,55 @@ from numpy.typing import NDArray
 from cdvm.attribution.base import Attribution, as_attribution
 from cdvm.errors import InputError
 
-__all__ = ["Program", "resolve_budget"]
+__all__ = ["Program", "check_alpha", "check_kappa", "resolve_budget"]
 
 Vector = NDArray[np.float64]
 
 
 def resolve_budget(budget: float, n_rows: int) -> int:
-    """Rows to keep, from a count (an integer) or a share of all rows (a fraction).
+    """Rows to keep, from a count (an integer) or a fraction of all rows (a fraction).
 
     >>> resolve_budget(0.05, 1000), resolve_budget(50, 1000)
     (50, 50)
     """
     if isinstance(budget, bool) or not isinstance(budget, Real):
-        raise InputError(f"budget={budget!r}: use a number of rows or a share between 0 and 1")
+        raise InputError(f"budget={budget!r}: use a number of rows or a fraction between 0 and 1")
     if isinstance(budget, Integral):
         if not 1 <= budget <= n_rows:
             raise InputError(f"budget={budget}: use at least 1 row and at most the {n_rows} there are")
         return int(budget)
     if not 0 < float(budget) <= 1:
         raise InputError(
-            f"budget={budget!r}: a share must lie between 0 and 1; for a number of rows pass an integer"
+            f"budget={budget!r}: a fraction must lie between 0 and 1; for a number of rows pass an integer"
         )
     return max(1, round(float(budget) * n_rows))
 
 
-@dataclass(frozen=True, eq=False)
+def check_alpha(alpha: Any) -> float:
+    """A trade-off between 0 and 1, as a float."""
+    if isinstance(alpha, bool) or not isinstance(alpha, Real) or not 0 <= float(alpha) <= 1:
+        raise InputError(f"alpha={alpha!r}: use a number between 0 and 1")
+    return float(alpha)
+
+
+def check_kappa(kappa: Any) -> float | Literal["auto"]:
+    """A cap of at least 0, or ``"auto"``."""
+    if isinstance(kappa, str) and kappa == "auto":
+        return "auto"
+    if isinstance(kappa, bool) or not isinstance(kappa, Real) or not 0 <= float(kappa) < np.inf:
+        raise InputError(f"kappa={kappa!r}: use a finite number of at least 0, or 'auto'")
+    return float(kappa)
+
+
+@dataclass(frozen=True, eq=False, init=False)
 class Program:
     """One CDVM program: an attribution, a budget and the two parameters.
 
     Parameters
     ----------
-    attribution : Attribution, ndarray or sparse matrix of shape (n_rows, n_judges)
+    attribution : Attribution, ndarray or sparse matrix of shape (n_rows, n_evaluation)
     budget : int or float
-        Rows to keep, as a count or as a share.
+        Rows to keep, as a count or as a fraction.
     alpha : float in [0, 1]
     kappa : float >= 0 or "auto"
         ``"auto"`` is max T + S · mean T.
@@ -77,53 +94,40 @@ class Program:
     """
 
     attribution: Attribution
-    budget: float
-    alpha: float = 0.5
-    kappa: float | Literal["auto"] = "auto"
+    budget: int
+    alpha: float
+    kappa: float
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        attribution: Any,
+        budget: float,
+        alpha: float = 0.5,
+        kappa: float | Literal["auto"] = "auto",
+    ) -> None:
         set_ = object.__setattr__
-        set_(self, "attribution", as_attribution(self.attribution))
-        set_(self, "budget", resolve_budget(self.budget, self.n_rows))
-        if not isinstance(self.alpha, Real) or not 0 <= float(self.alpha) <= 1:
-            raise InputError(f"alpha={self.alpha!r}: use a number between 0 and 1")
-        set_(self, "alpha", float(self.alpha))
-        if isinstance(self.kappa, str):
-            if self.kappa != "auto":
-                raise InputError(f"kappa={self.kappa!r}: use a number of at least 0, or 'auto'")
-            set_(self, "kappa", self.default_kappa())
-        elif not isinstance(self.kappa, Real) or not 0 <= float(self.kappa) < np.inf:
-            raise InputError(f"kappa={self.kappa!r}: use a finite number of at least 0, or 'auto'")
-        else:
-            set_(self, "kappa", float(self.kappa))
+        set_(self, "attribution", as_attribution(attribution))
+        set_(self, "budget", resolve_budget(budget, self.n_rows))
+        set_(self, "alpha", check_alpha(alpha))
+        set_(self, "kappa", self.default_kappa() if check_kappa(kappa) == "auto" else float(kappa))
 
     @property
     def n_rows(self) -> int:
         return self.attribution.shape[0]
 
     @property
-    def n_judges(self) -> int:
+    def n_evaluation(self) -> int:
         return self.attribution.shape[1]
-
-    @property
-    def size(self) -> int:
-        """The budget as a number of rows."""
-        return int(self.budget)
-
-    @property
-    def cap(self) -> float:
-        """Kappa as a number."""
-        return float(self.kappa)
 
     @cached_property
     def gains(self) -> Vector:
-        """T1: what each row adds to all judges together."""
+        """T1: what each row adds to all evaluation rows together."""
         return self.attribution.row_sums()
 
     def default_kappa(self) -> float:
         """The paper's default, max T + S · mean T, and never below 0."""
-        mean = float(self.attribution.row_sums().sum()) / (self.n_rows * self.n_judges)
-        return max(0.0, self.attribution.max() + self.size * mean)
+        mean = float(self.attribution.row_sums().sum()) / (self.n_rows * self.n_evaluation)
+        return max(0.0, self.attribution.max() + self.budget * mean)
 
     def replace(self, **changes: Any) -> Program:
         """The same program with another budget, alpha or kappa; what T1 cost is not paid again."""
@@ -133,7 +137,7 @@ class Program:
         return other
 
     def influence(self, weights: NDArray[Any]) -> Vector:
-        """V = Tᵀw, what each judge gets."""
+        """V = Tᵀw, what each evaluation row gets."""
         return self.attribution.rmatvec(weights)
 
     def objective(self, weights: NDArray[Any]) -> float:
@@ -141,8 +145,8 @@ class Program:
         return self.objective_at(self.influence(weights))
 
     def objective_at(self, influence: NDArray[Any]) -> float:
-        """The objective where every judge gets ``influence``."""
-        excess = np.maximum(influence - self.cap, 0.0).sum()
+        """The objective where every evaluation row gets ``influence``."""
+        excess = np.maximum(influence - self.kappa, 0.0).sum()
         return float(self.alpha * influence.sum() - (1.0 - self.alpha) * excess)
 
     def bound(self, multipliers: NDArray[Any]) -> float:
@@ -150,18 +154,18 @@ class Program:
 
         Where the budget is all rows there is one feasible objective, and no other bound is as good.
         """
-        if self.size == self.n_rows:
+        if self.budget == self.n_rows:
             return self.objective(np.ones(self.n_rows))
         lam = np.clip(np.asarray(multipliers, dtype=np.float64), 0.0, 1.0 - self.alpha)
         reduced = self.alpha * self.gains - self.attribution.matvec(lam)
-        top = np.partition(reduced, self.n_rows - self.size)[self.n_rows - self.size :]
-        return float(top.sum() + self.cap * lam.sum())
+        top = np.partition(reduced, self.n_rows - self.budget)[self.n_rows - self.budget :]
+        return float(top.sum() + self.kappa * lam.sum())
 
     def gap(self, objective: float, bound: float) -> float:
         """Relative distance between an objective and a bound.
 
         Around an optimum of 0 a ratio means nothing; there, a millionth of the largest total gain of any
-        ``size`` rows serves as the measure, losses counted as gains.
+        ``budget`` rows serves as the measure, losses counted as gains.
         """
         return max(0.0, bound - objective) / max(abs(bound), abs(objective), 1e-6 * self._scale)
 
@@ -170,4 +174,4 @@ class Program:
         # gains and losses of a row may cancel, and what rounding leaves of them measures nothing
         matrix = getattr(self.attribution, "matrix", None)
         total = np.abs(self.gains) if matrix is None else np.asarray(np.abs(matrix).sum(axis=1))
-        return float(np.partition(total, self.n_rows - self.size)[self.n_rows - self.size :].sum()) or 1.0
+        return float(np.partition(total, self.n_rows - self.budget)[self.n_rows - self.budget :].sum()) or 1.0

@@ -3,8 +3,8 @@
 The rows of largest weight lose part of the relaxed optimum. A swap search wins much of it back: with v the
 influence of the set, exchanging row *i* for row *k* makes it ``v − T_i + T_k``, so two rows of T give the
 exact gain. Only promising rows are tried: those that the program's slope would rank highest outside the set
-and lowest inside. The slope jumps from alpha to 2·alpha − 1 where a judge reaches kappa, and most judges sit
-close to it, so the jump is smoothed over the size of a typical entry of T.
+and lowest inside. The slope jumps from alpha to 2·alpha − 1 where an evaluation row reaches kappa, and most
+evaluation rows sit close to it, so the jump is smoothed over the size of a typical entry of T.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def top_rows(program: Program, weights: NDArray[Any]) -> Rows:
     # solvers agree on weights to about 1e-9: below that, a difference is no preference
     rounded = np.round(np.asarray(weights, dtype=np.float64), 9)
     order = np.lexsort((np.arange(program.n_rows), -program.gains, -rounded))
-    return np.sort(order[: program.size])
+    return np.sort(order[: program.budget])
 
 
 def loss_of(program: Program, rows: NDArray[Any], bound: float) -> tuple[float, float]:
@@ -58,7 +58,7 @@ def swap_search(program: Program, rows: NDArray[Any], *, candidates: int = 64, p
     rows : ndarray
         The S rows to start from.
     candidates : int
-        Rows on either side of the set's edge that a pass tries; a pass costs candidates² · n_judges.
+        Rows on either side of the set's edge that a pass tries; a pass costs candidates² · n_evaluation.
     passes : int
         Passes at most; the search ends with the first that finds nothing.
 
@@ -70,13 +70,13 @@ def swap_search(program: Program, rows: NDArray[Any], *, candidates: int = 64, p
     array([1, 2])
     """
     start = np.unique(np.asarray(rows, dtype=np.int64))
-    if len(start) != program.size or start[0] < 0 or start[-1] >= program.n_rows:
+    if len(start) != program.budget or start[0] < 0 or start[-1] >= program.n_rows:
         raise InputError(
-            f"rows holds {len(start)} distinct rows: use {program.size} of the {program.n_rows}, as budgeted"
+            f"rows holds {len(start)} distinct rows: use {program.budget} of {program.n_rows}, as budgeted"
         )
     if candidates < 1 or passes < 0:
         raise InputError(f"candidates={candidates}, passes={passes}: use at least 1 candidate and 0 passes")
-    if program.size == program.n_rows:
+    if program.budget == program.n_rows:
         return start
     chosen = _indicator(program, start)
     influence = program.influence(chosen)
@@ -92,8 +92,8 @@ def swap_search(program: Program, rows: NDArray[Any], *, candidates: int = 64, p
 def class_floors(y: NDArray[Any], size: int) -> Rows:
     """Rows of each class that ``size`` rows should have at least, by class code.
 
-    Twice its share of the table, but at least two and at most half of what equal shares would give; fewer
-    where the class or the budget is smaller than that. None where there are more classes than rows.
+    Twice its fraction of the table, but at least two and at most half of what equal fractions would give;
+    fewer where the class or the budget is smaller than that. None where there are more classes than rows.
 
     >>> import numpy as np
     >>> class_floors(np.repeat([0, 1, 2], [950, 49, 1]), 100)
@@ -104,8 +104,8 @@ def class_floors(y: NDArray[Any], size: int) -> Rows:
     if there > size:
         return np.zeros_like(counts)
     least, most = min(2, size // there), size // (2 * there)
-    share = np.minimum(2 * size * counts // len(y), most)
-    return np.asarray(np.minimum(counts, np.maximum(share, least)), dtype=np.int64)
+    fraction = np.minimum(2 * size * counts // len(y), most)
+    return np.asarray(np.minimum(counts, np.maximum(fraction, least)), dtype=np.int64)
 
 
 def keep_classes(program: Program, rows: NDArray[Any], weights: NDArray[Any], y: NDArray[Any]) -> Rows:
@@ -139,7 +139,7 @@ def _sweep(
     program: Program, chosen: NDArray[np.float64], influence: NDArray[np.float64], candidates: int
 ) -> tuple[NDArray[np.float64], int]:
     """Try the weakest rows of the set against the strongest outside; changes ``chosen`` in place."""
-    reward, weight, kappa = program.alpha * program.gains, 1.0 - program.alpha, program.cap
+    reward, weight, kappa = program.alpha * program.gains, 1.0 - program.alpha, program.kappa
     inside, outside = _edge(program, chosen, influence, candidates)
     own, other = program.attribution.block(inside), program.attribution.block(outside)
     above = influence - kappa
@@ -166,7 +166,7 @@ def _edge(
     members, others = np.flatnonzero(chosen), np.flatnonzero(chosen == 0)
     sample = program.attribution.block(members[:candidates])
     spread = float(np.sqrt(np.mean(sample**2))) or 1.0
-    slope = (1.0 - program.alpha) * ndtr((influence - program.cap) / spread)
+    slope = (1.0 - program.alpha) * ndtr((influence - program.kappa) / spread)
     rank = program.alpha * program.gains - program.attribution.matvec(slope)
     inside = members[np.argsort(rank[members], kind="stable")[:candidates]]
     outside = others[np.argsort(-rank[others], kind="stable")[:candidates]]

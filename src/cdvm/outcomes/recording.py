@@ -1,4 +1,4 @@
-"""Run a learner over a design and keep, for every model and every judge, whether the model was right.
+"""Run a learner over a design and keep for every model and evaluation row whether it was right.
 
 Right or wrong is one bit. A per-row score (the margin, the negative squared error, a function of the user's)
 is one float32 instead. A run can be split over model ranges, killed and continued; it ends with the same
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from cdvm._runtime.parallel import check_jobs, stream
+from cdvm._runtime.parallel import check_jobs, run_tasks
 from cdvm._runtime.progress import Progress
 from cdvm.data.split import Split
 from cdvm.errors import InputError, InputWarning, StoreError
@@ -34,12 +34,12 @@ __all__ = ["Outcome", "Outcomes", "margin_of", "merge_stores", "record_outcomes"
 Score = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 Outcome = Literal["correct", "answer", "margin", "squared_error"] | Score
 
-_MANY_JUDGES = 20  # fewer may well all be answered alike by a model that has learnt
+_MANY_EVALUATION_ROWS = 20  # fewer may well all be answered alike by a model that has learnt
 
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """What every model answered on every judge.
+    """What every model answered on every evaluation row.
 
     Attributes
     ----------
@@ -49,20 +49,20 @@ class Outcomes:
         Numbers of the models in the design, increasing.
     data : ndarray of shape (n_models, ...)
         Packed bits (uint8), answers (int8 or int16), or float32 scores.
-    n_judges : int
+    n_evaluation : int
     degenerate_models : ndarray
-        Numbers of the models that gave every judge the same answer: their training set was empty or of one
-        class, or the learner learnt nothing from it.
-    declaration : dict
-        Learner, outcome, design, data fingerprint and out-of-bag judges as plain values.
+        Numbers of the models that gave every evaluation row the same answer: their training set was empty or
+        of one class, or the learner learnt nothing from it.
+    manifest : dict
+        Learner, outcome, design, data fingerprint and out-of-bag evaluation rows as plain values.
     """
 
     design: Design
     models: NDArray[np.int64]
     data: NDArray[Any]
-    n_judges: int
+    n_evaluation: int
     degenerate_models: NDArray[np.int64]
-    declaration: dict[str, Any]
+    manifest: dict[str, Any]
 
     @property
     def n_models(self) -> int:
@@ -84,17 +84,17 @@ class Outcomes:
         return self.data if self.data.dtype.kind == "i" else None
 
     @property
-    def judge_rows(self) -> NDArray[np.int64] | None:
-        """The training rows that are judges, out of bag; None where judges are validation rows."""
-        rows = self.declaration.get("judge_rows")
+    def evaluation_rows(self) -> NDArray[np.int64] | None:
+        """The training rows that are evaluated out of bag; None where there are validation rows."""
+        rows = self.manifest.get("evaluation_rows")
         if rows is None:
             return None
-        return np.arange(self.n_judges) if rows == "all" else np.asarray(rows, dtype=np.int64)
+        return np.arange(self.n_evaluation) if rows == "all" else np.asarray(rows, dtype=np.int64)
 
     def values(self) -> NDArray[Any]:
-        """Outcomes of shape (n_models, n_judges): 0/1 (uint8) or scores (float32)."""
+        """Outcomes of shape (n_models, n_evaluation): 0/1 (uint8) or scores (float32)."""
         if self.binary:
-            return np.unpackbits(self.data, axis=1, count=self.n_judges)
+            return np.unpackbits(self.data, axis=1, count=self.n_evaluation)
         if self.answers is not None:
             return np.asarray(self.answers == 0).view(np.uint8)
         return self.data
@@ -109,25 +109,25 @@ class Outcomes:
 
     def save(self, path: Address) -> Address:
         """Write into a store, read back by :meth:`load`."""
-        store = Store(path, self.declaration)
+        store = Store(path, self.manifest)
         runs = np.split(np.arange(self.n_models), np.flatnonzero(np.diff(self.models) != 1) + 1)
         for run in runs:
             first, stop = int(self.models[run[0]]), int(self.models[run[-1]]) + 1
             constant = self.degenerate_models
             constant = constant[(constant >= first) & (constant < stop)]
             store.write(Chunk(first, stop, constant, self.data[run]))
-            store.want(first, stop)
+            store.request(first, stop)
         return store.path
 
     @classmethod
     def load(cls, path: Address) -> Outcomes:
         """Outcomes of all models whose results are in a store."""
         store = Store(path)
-        return _gather(store.declaration, list(store.read()), where=str(path))
+        return _gather(store.manifest, list(store.read()), where=str(path))
 
     def merge(self, other: Outcomes) -> Outcomes:
         """Outcomes over the models of both; the two must be of one run and share no model."""
-        if self.declaration != other.declaration:
+        if self.manifest != other.manifest:
             raise StoreError("these outcomes are of different designs, learners or data and cannot be merged")
         _refuse_shared(self.models, other.models)
         models = np.concatenate([self.models, other.models])
@@ -136,9 +136,9 @@ class Outcomes:
             self.design,
             models[order],
             np.concatenate([self.data, other.data])[order],
-            self.n_judges,
+            self.n_evaluation,
             np.union1d(self.degenerate_models, other.degenerate_models),
-            self.declaration,
+            self.manifest,
         )
 
 
@@ -165,9 +165,10 @@ def record_outcomes(
         Numbers of the models to train.
     outcome : {"correct", "answer", "margin", "squared_error"} or callable, optional
         Right or wrong by default (negative squared error for regression); "answer" keeps which class a wrong
-        model answered with, too. A function gets the judges' class
-        codes and scores of shape (n_models, n_judges, n_classes), or their targets and predictions of shape
-        (n_models, n_judges), and returns an array of shape (n_models, n_judges); larger is better.
+        model answered with, too. A function gets the evaluation rows' class
+        codes and scores of shape (n_models, n_evaluation, n_classes), or their targets and predictions of
+        shape (n_models, n_evaluation), and returns an array of shape (n_models, n_evaluation); larger is
+        better.
     store : path or fsspec address, optional
         Place to keep results in; models found there are not trained again. Runs over other models of the
         same design may write there at the same time.
@@ -181,24 +182,24 @@ def record_outcomes(
         raise InputError(f"design has {design.n_rows} rows and split {split.n_rows}: use one of that many")
     learner, n_jobs = make_learner(learner), check_jobs(n_jobs)
     outcome = outcome or ("squared_error" if split.task == "regression" else "correct")
-    X, y = split.judges
-    declaration = {
+    X, y = split.evaluation
+    manifest = {
         "design": design.describe(),
         "learner": learner.spec(),
         "outcome": _outcome_name(outcome, split),
-        "n_judges": len(y),
+        "n_evaluation": len(y),
         "fingerprint": split.fingerprint(),
     }
-    if split.judge_rows is not None:
-        every = len(split.judge_rows) == split.n_rows
-        declaration["judge_rows"] = "all" if every else split.judge_rows.tolist()
-    kept = Store(store, declaration) if store is not None else None
+    if split.evaluation_rows is not None:
+        every = len(split.evaluation_rows) == split.n_rows
+        manifest["evaluation_rows"] = "all" if every else split.evaluation_rows.tolist()
+    kept = Store(store, manifest) if store is not None else None
     with Progress("preparing models", enabled=progress):
         chunks = list(kept.read()) if kept else []
         trainer = learner.bind(split, X)
     todo = missing_ranges(models.start, models.stop, [(c.first, c.stop) for c in chunks], trainer.chunk)
     if kept and todo:
-        kept.want(models.start, models.stop)
+        kept.request(models.start, models.stop)
     left = sum(stop - first for first, stop in todo)
     shared = (trainer, design, y, outcome)
     # one BLAS thread even for a single task, which may be the rest of a run that was interrupted
@@ -206,14 +207,14 @@ def record_outcomes(
         threadpool_limits(limits=1),
         Progress("models", len(models), enabled=progress, done=len(models) - left) as bar,
         # closed at once when writing fails: workers end, and with them what they share
-        closing(stream(_run_chunk, todo, shared=shared, n_jobs=n_jobs, prefer=trainer.prefer)) as finished,
+        closing(run_tasks(_run_chunk, todo, shared=shared, n_jobs=n_jobs, prefer=trainer.prefer)) as finished,
     ):
         for _, chunk in finished:
             if kept:
                 kept.write(chunk)
             chunks.append(chunk)
             bar.advance(chunk.stop - chunk.first)
-    found = _gather(declaration, chunks, where=str(store), only=models)
+    found = _gather(manifest, chunks, where=str(store), only=models)
     _notice_constant(found, learner)
     return found
 
@@ -225,18 +226,18 @@ def merge_stores(target: Address, *sources: Address, progress: bool | None = Non
     stores = [Store(source) for source in sources]
     done: list[tuple[int, int]] = []
     for store in stores:
-        refuse_other(store.path, store.declaration, stores[0].declaration)
+        refuse_other(store.path, store.manifest, stores[0].manifest)
         ranges = store.ranges()
         _refuse_shared(_numbers(done), _numbers(ranges))
         done += ranges
-    merged = Store(target, stores[0].declaration)
+    merged = Store(target, stores[0].manifest)
     with Progress("ranges", len(done), enabled=progress) as bar:
         for store in stores:
             for chunk in store.read():
                 merged.write(chunk)
                 bar.advance()
-            for first, stop in store.wanted():
-                merged.want(first, stop)
+            for first, stop in store.requested():
+                merged.request(first, stop)
     return Outcomes.load(target)
 
 
@@ -266,7 +267,7 @@ def _run_chunk(
         if data.shape != (len(subsets), len(y)):
             raise InputError(
                 f"outcome returned an array of shape {data.shape}: ({len(subsets)}, {len(y)}) was expected, "
-                "one number per model and judge"
+                "one number per model and evaluation row"
             )
         if not np.isfinite(data).all():
             raise InputError("outcome returned NaN or infinity")
@@ -281,18 +282,19 @@ def _scored(outcome: Outcome, y: NDArray[Any], answer: NDArray[Any]) -> NDArray[
     except Exception as error:  # the function is the user's, and may fail in any way
         raise InputError(
             f"outcome failed ({type(error).__name__}: {error}): it gets {y.shape} targets and answers of "
-            f"shape {answer.shape}, and returns one number per model and judge"
+            f"shape {answer.shape}, and returns one number per model and evaluation row"
         ) from error
 
 
 def _notice_constant(outcomes: Outcomes, learner: Learner) -> None:
     """Warn where nearly all models learnt nothing: their outcomes do not depend on the rows they saw."""
-    if 10 * outcomes.degenerate < 9 * outcomes.n_models or outcomes.n_judges < _MANY_JUDGES:
+    if 10 * outcomes.degenerate < 9 * outcomes.n_models or outcomes.n_evaluation < _MANY_EVALUATION_ROWS:
         return
     design = outcomes.design
     leaf = f", or let it learn from few rows ({learner.thrift})" if learner.thrift else ""
     warnings.warn(
-        f"{outcomes.degenerate:,} of {outcomes.n_models:,} models of {learner.title} give every judge the "
+        f"{outcomes.degenerate:,} of {outcomes.n_models:,} models of {learner.title} give every evaluation "
+        "row the "
         "same answer, so they tell nothing of their rows: use a larger inclusion (it is "
         f"{design.inclusion:g}, about {design.size} rows a model){leaf}",
         InputWarning,
@@ -345,21 +347,21 @@ def _code_bytes(code: CodeType) -> bytes:
 
 
 def _gather(
-    declaration: dict[str, Any], chunks: list[Chunk], *, where: str, only: range | None = None
+    manifest: dict[str, Any], chunks: list[Chunk], *, where: str, only: range | None = None
 ) -> Outcomes:
     if not chunks:
         raise StoreError(f"{where} holds no outcomes yet: let its run go on, or run it again")
     try:
-        design, n_judges = Design(**declaration["design"]), int(declaration["n_judges"])
+        design, n_evaluation = Design(**manifest["design"]), int(manifest["n_evaluation"])
     except (KeyError, TypeError, ValueError) as error:
         raise StoreError(f"{where} declares no usable run ({error}): delete it and run again") from error
     chunks = sorted(chunks, key=lambda c: (c.first, c.stop))
     for chunk in chunks:
-        width = -(-n_judges // 8) if chunk.data.dtype == np.uint8 else n_judges
+        width = -(-n_evaluation // 8) if chunk.data.dtype == np.uint8 else n_evaluation
         if chunk.data.shape[1] != width or chunk.data.dtype != chunks[0].data.dtype:
             raise StoreError(
                 f"{where} holds outcomes of models {chunk.first} to {chunk.stop} that do not fit its "
-                f"{n_judges} judges: delete that file and run again"
+                f"{n_evaluation} evaluation rows: delete that file and run again"
             )
     models = np.concatenate([np.arange(c.first, c.stop) for c in chunks])
     data = np.concatenate([c.data for c in chunks])
@@ -372,7 +374,7 @@ def _gather(
         design=design,
         models=models,
         data=data[place],
-        n_judges=n_judges,
+        n_evaluation=n_evaluation,
         degenerate_models=constant[np.isin(constant, models)],
-        declaration=declaration,
+        manifest=manifest,
     )

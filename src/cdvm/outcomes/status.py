@@ -27,11 +27,11 @@ class StoreStatus:
     Attributes
     ----------
     path : path or address
-    declaration : dict
+    manifest : dict
         What the store is for.
     done : int
         Models whose outcomes are here, in whole files.
-    wanted : int
+    requested : int
         Models that runs set out to do, or did.
     missing : list of (first, stop)
         What of these is not done.
@@ -46,9 +46,9 @@ class StoreStatus:
     """
 
     path: Address
-    declaration: dict[str, Any]
+    manifest: dict[str, Any]
     done: int
-    wanted: int
+    requested: int
     missing: Ranges
     damaged: list[str]
     set_aside: list[str]
@@ -58,7 +58,7 @@ class StoreStatus:
     @property
     def seconds_left(self) -> float | None:
         """What the missing models will take at that rate."""
-        return None if self.rate is None else (self.wanted - self.done) / self.rate
+        return None if self.rate is None else (self.requested - self.done) / self.rate
 
 
 def store_status(path: Address, *, progress: bool | None = None) -> StoreStatus:
@@ -75,17 +75,17 @@ def store_status(path: Address, *, progress: bool | None = None) -> StoreStatus:
                 damaged.append(file.name)
                 continue
             done.append((file.first, file.stop))
-            time = store.place.modified(file.name)
+            time = store.storage.modified(file.name)
             if time is not None:
                 written.append((time, file.stop - file.first))
     done = _union(done)
-    wanted = _union([*done, *store.wanted(), *((file.first, file.stop) for file in files)])
+    requested = _union([*done, *store.requested(), *((file.first, file.stop) for file in files)])
     return StoreStatus(
         path=store.path,
-        declaration=store.declaration,
+        manifest=store.manifest,
         done=_count(done),
-        wanted=_count(wanted),
-        missing=[gap for first, stop in wanted for gap in missing_ranges(first, stop, done, at_most=stop)],
+        requested=_count(requested),
+        missing=[gap for first, stop in requested for gap in missing_ranges(first, stop, done, at_most=stop)],
         damaged=damaged,
         set_aside=store.set_aside(),
         foreign=store.foreign(),

@@ -22,7 +22,7 @@ from urllib.parse import unquote, urlsplit
 from cdvm._runtime.files import part_of, sweep_parts, write_whole
 from cdvm.errors import InputError, StoreError
 
-__all__ = ["Address", "Place", "inside", "open_place"]
+__all__ = ["Address", "Storage", "inside", "open_storage"]
 
 Address = str | Path
 
@@ -31,7 +31,7 @@ _BUCKETS = frozenset(["s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "o
 _FLATTENED = re.compile(r"[a-z][a-z0-9+.-]+:/\w")  # what pathlib makes of s3://bucket
 
 
-class Place(ABC):
+class Storage(ABC):
     """A flat collection of files, each read and written as a whole."""
 
     address: Address
@@ -69,10 +69,10 @@ class Place(ABC):
         """When a file was written, in seconds since 1970; None where that is not known."""
 
 
-def open_place(address: Address) -> Place:
+def open_storage(address: Address) -> Storage:
     """The place an address names.
 
-    >>> open_place("runs/one").names()
+    >>> open_storage("runs/one").names()
     []
     """
     if not isinstance(address, str | os.PathLike) or not str(address):
@@ -98,7 +98,7 @@ def inside(address: Address, name: str) -> Address:
     return Path(address) / name
 
 
-class _Directory(Place):
+class _Directory(Storage):
     def __init__(self, path: Path) -> None:
         self.address = self.path = path
 
@@ -164,7 +164,7 @@ def _reason(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
-class _Remote(Place):
+class _Remote(Storage):
     def __init__(self, address: str) -> None:
         self.address: str = address
         try:

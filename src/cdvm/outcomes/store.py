@@ -1,12 +1,12 @@
 """Outcomes in a directory or at an address: a store that survives being killed at any moment.
 
-``manifest.json`` declares up front what the store is for: the design, the learner, the outcome, a fingerprint
+``manifest.json`` states up front what the store is for: the design, the learner, the outcome, a fingerprint
 of the data, and a checksum of all these. Each finished range of models is one file named
 ``<first>-<stop>-<degenerate>-<run>-<checksum>.npy``: the outcomes, and the numbers of the degenerate models
-among them. Which models are done follows from the names alone. ``wanted-<first>-<stop>`` are empty files, one
-a range that some run set out to do.
+among them. Which models are done follows from the names alone. ``requested-<first>-<stop>`` are empty files,
+one a range that some run set out to do.
 
-*run* is a digest of the declaration, and the checksum covers it too: a file that another run left here, after
+*run* is a digest of the manifest, and the checksum covers it too: a file that another run left here, after
 its store was deleted or while two runs claimed one place, is never taken for one of ours. A writer looks at
 the manifest before and after every file, and stops when the store is no longer its own.
 
@@ -14,7 +14,7 @@ A local file is written under another name and moved into place. Remote filesyst
 file is never believed for being there: one that does not match the checksum in its name (half-written,
 truncated, altered) is reported, set aside, and its models are computed again.
 
-Several writers may share a store. What a model answers follows from the declaration and its number, so a
+Several writers may share a store. What a model answers follows from the manifest and its number, so a
 range that two of them do is the same file twice; ranges that overlap in part are both kept, and a reader
 takes each model once.
 """
@@ -38,14 +38,14 @@ from numpy.typing import NDArray
 
 from cdvm._runtime.files import digest_of
 from cdvm.errors import InputWarning, StoreError
-from cdvm.outcomes.storage import Address, open_place
+from cdvm.outcomes.storage import Address, open_storage
 
 __all__ = ["Chunk", "ChunkFile", "Store", "missing_ranges", "refuse_other"]
 
 _FORMAT = 2
 _MANIFEST = "manifest.json"
 _NAME = re.compile(r"(\d{8,18})-(\d{8,18})-(\d{1,18})-([0-9a-f]{12})-([0-9a-f]{8})\.npy")
-_WANTED = re.compile(r"wanted-(\d{8,})-(\d{8,})")
+_REQUESTED = re.compile(r"requested-(\d{8,})-(\d{8,})")
 _DAMAGED = ".damaged"
 
 
@@ -71,44 +71,44 @@ class ChunkFile(NamedTuple):
 
 
 class Store:
-    """A place with outcomes that belong to one declaration.
+    """A place with outcomes that belong to one manifest.
 
     Parameters
     ----------
     path : path or fsspec address
-    declaration : dict of plain values, or None to open whatever is there
+    manifest : dict of plain values, or None to open whatever is there
     """
 
-    def __init__(self, path: Address, declaration: dict[str, Any] | None = None) -> None:
-        self.place = open_place(path)
-        self.path = self.place.address
+    def __init__(self, path: Address, manifest: dict[str, Any] | None = None) -> None:
+        self.storage = open_storage(path)
+        self.path = self.storage.address
         found = self._manifest()
         if found is None:
-            if declaration is None:
+            if manifest is None:
                 raise StoreError(
                     f"{self.path} is no outcome store, it has no manifest.json: name another, or delete it "
                     "and run again"
                 )
-            found = self._declare(declaration)
-        if declaration is not None:
-            refuse_other(self.path, found, json.loads(json.dumps(declaration)))
-            self.place.sweep()
-        self.declaration, self.run = found, digest_of(found)[:12]
+            found = self._create_manifest(manifest)
+        if manifest is not None:
+            refuse_other(self.path, found, json.loads(json.dumps(manifest)))
+            self.storage.sweep()
+        self.manifest, self.run = found, digest_of(found)[:12]
 
     def _manifest(self) -> dict[str, Any] | None:
         try:
-            self._content = self.place.read(_MANIFEST)
+            self._content = self.storage.read(_MANIFEST)
         except FileNotFoundError:
             return None
         return _parse_manifest(f"{self.path}/{_MANIFEST}", self._content)
 
-    def _declare(self, declaration: dict[str, Any]) -> dict[str, Any]:
+    def _create_manifest(self, manifest: dict[str, Any]) -> dict[str, Any]:
         """Write the manifest, and return what is there then: another run may have been faster."""
-        if self.place.names() and self._manifest() is None:
+        if self.storage.names() and self._manifest() is None:
             raise StoreError(f"{self.path} is not empty and is no outcome store: name another directory")
-        self.place.make()
-        declared = {"format": _FORMAT, "checksum": digest_of(declaration), **declaration}
-        self.place.create(_MANIFEST, json.dumps(declared, indent=2, sort_keys=True).encode())
+        self.storage.make()
+        declared = {"format": _FORMAT, "checksum": digest_of(manifest), **manifest}
+        self.storage.create(_MANIFEST, json.dumps(declared, indent=2, sort_keys=True).encode())
         found = self._manifest()
         if found is None:
             raise StoreError(f"{self.path} does not keep what is written to it: name another place")
@@ -117,13 +117,13 @@ class Store:
     def check_own(self) -> None:
         """Raise where the store was deleted, or begun anew for another run, since it was opened."""
         with suppress(FileNotFoundError):
-            if self.place.read(_MANIFEST) == self._content:
+            if self.storage.read(_MANIFEST) == self._content:
                 return
         found = self._manifest()
         if found is None:
             raise StoreError(f"{self.path} was deleted while this run wrote to it: run again to begin anew")
         if digest_of(found)[:12] != self.run:
-            differences = "; ".join(_differences(found, self.declaration))
+            differences = "; ".join(_differences(found, self.manifest))
             raise StoreError(
                 f"{self.path} was taken over by another run while this one wrote to it: {differences}. "
                 "Name another store, and run again"
@@ -133,15 +133,15 @@ class Store:
         """Model ranges whose outcomes are here, in order."""
         return [(file.first, file.stop) for file in self.files()]
 
-    def wanted(self) -> list[tuple[int, int]]:
+    def requested(self) -> list[tuple[int, int]]:
         """Model ranges that runs set out to do, in order."""
-        matches = map(_WANTED.fullmatch, self.place.names())
+        matches = map(_REQUESTED.fullmatch, self.storage.names())
         return sorted((int(match[1]), int(match[2])) for match in matches if match)
 
-    def want(self, first: int, stop: int) -> None:
+    def request(self, first: int, stop: int) -> None:
         """Note that models ``first`` to ``stop`` are to be done."""
-        if missing_ranges(first, stop, self.wanted(), stop):
-            self.place.write(f"wanted-{first:08d}-{stop:08d}", b"")
+        if missing_ranges(first, stop, self.requested(), stop):
+            self.storage.write(f"requested-{first:08d}-{stop:08d}", b"")
 
     def write(self, chunk: Chunk) -> None:
         """Add a finished range of models."""
@@ -151,7 +151,7 @@ class Store:
         content = buffer.getvalue()
         label = f"{chunk.first:08d}-{chunk.stop:08d}-{len(chunk.degenerate)}-{self.run}"
         self.check_own()
-        self.place.write(f"{label}-{_checksum(label, content)}.npy", content)
+        self.storage.write(f"{label}-{_checksum(label, content)}.npy", content)
         self.check_own()
 
     def read(self) -> Iterator[Chunk]:
@@ -172,7 +172,7 @@ class Store:
             if chunk is not None:
                 yield chunk
                 continue
-            moved = self.place.rename(file.name, file.name + _DAMAGED)
+            moved = self.storage.rename(file.name, file.name + _DAMAGED)
             warnings.warn(
                 f"{self.path}/{file.name} is damaged: it {'was' if moved else 'could not be'} set aside, and "
                 f"models {file.first} to {file.stop} count as not done",
@@ -189,7 +189,7 @@ class Store:
         return [file.name for file in self._all_files()[1]]
 
     def _all_files(self) -> tuple[list[ChunkFile], list[ChunkFile]]:
-        matches = map(_NAME.fullmatch, self.place.names())
+        matches = map(_NAME.fullmatch, self.storage.names())
         found = sorted(
             ChunkFile(int(match[1]), int(match[2]), int(match[3]), match[4], match[5], match[0])
             for match in matches
@@ -207,7 +207,7 @@ class Store:
     def _load(self, file: ChunkFile) -> Chunk | None:
         """The content of a file; None where it is not as it was written."""
         try:
-            content = self.place.read(file.name)
+            content = self.storage.read(file.name)
         except StoreError as error:
             if isinstance(error.__cause__, IsADirectoryError):
                 return None
@@ -218,7 +218,7 @@ class Store:
 
     def set_aside(self) -> list[str]:
         """Names of files that were found damaged before."""
-        return sorted(name for name in self.place.names() if name.endswith(_DAMAGED))
+        return sorted(name for name in self.storage.names() if name.endswith(_DAMAGED))
 
 
 def _checksum(label: str, content: bytes) -> str:
@@ -298,19 +298,19 @@ def _parse_manifest(name: str, content: bytes) -> dict[str, Any]:
     return declared
 
 
-def refuse_other(path: Address, here: dict[str, Any], wanted: dict[str, Any]) -> None:
-    """Raise, with the differences, where a store's declaration is not the wanted one."""
-    differences = list(_differences(here, wanted))
+def refuse_other(path: Address, here: dict[str, Any], requested: dict[str, Any]) -> None:
+    """Raise, with the differences, where a store's manifest is not the requested one."""
+    differences = list(_differences(here, requested))
     if differences:
         raise StoreError(
             f"{path} belongs to another run: {'; '.join(differences)}. Name another store, or delete this one"
         )
 
 
-def _differences(here: Any, wanted: Any, name: str = "") -> Iterator[str]:
-    if isinstance(here, dict) and isinstance(wanted, dict):
-        for key in sorted({*here, *wanted}):
+def _differences(here: Any, requested: Any, name: str = "") -> Iterator[str]:
+    if isinstance(here, dict) and isinstance(requested, dict):
+        for key in sorted({*here, *requested}):
             label = f"{name}.{key}" if name else key
-            yield from _differences(here.get(key), wanted.get(key), label)
-    elif here != wanted:
-        yield f"{name} is {repr_short(here)} there and {repr_short(wanted)} here"
+            yield from _differences(here.get(key), requested.get(key), label)
+    elif here != requested:
+        yield f"{name} is {repr_short(here)} there and {repr_short(requested)} here"

@@ -1,4 +1,4 @@
-"""From a program to the rows to keep: solve, round, ask the judges where there is a choice, refine."""
+"""From a program to the rows to keep: solve, round, compare where there is a choice, refine."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cdvm._runtime.parallel import stream
+from cdvm._runtime.parallel import run_tasks
 from cdvm._runtime.progress import Progress
 from cdvm.data.split import Split
 from cdvm.evaluation.refinement.search import refine
-from cdvm.evaluation.scoring import judge_sets
+from cdvm.evaluation.scoring import score_sets
 from cdvm.learners import Learner
 from cdvm.optimize.path import solve_path
 from cdvm.optimize.program import Program, resolve_budget
@@ -24,7 +24,7 @@ from cdvm.selection import Selection
 
 __all__ = ["Chooser"]
 
-_TRAININGS = 5  # for each set that judges compare, where the learner has randomness
+_FITS = 5  # for each set that evaluation rows compare, where the learner has randomness
 
 
 class _Solved(NamedTuple):
@@ -44,7 +44,7 @@ class Chooser:
     split : Split
     learner : Learner
     alphas, kappas : sequences of float
-        Solved for all combinations; with more than one, judges say which set's model is best.
+        Solved for all combinations; with more than one, evaluation rows say which set's model is best.
     solver : str
         Method of :func:`cdvm.solve`.
     rounding : {"swap", "top"}
@@ -101,7 +101,7 @@ class Chooser:
         with Progress("rounded programs", len(solutions), enabled=self.progress) as bar:
             programs = [self.program.replace(budget=s, alpha=a, kappa=k) for s, a, k in solutions]
             tasks = list(zip(programs, solutions.values(), strict=True))
-            for number, found in stream(self._round, tasks, n_jobs=self.n_jobs, prefer="threads"):
+            for number, found in run_tasks(self._round, tasks, n_jobs=self.n_jobs, prefer="threads"):
                 rounded[number] = found
                 bar.advance()
         solved: dict[Any, list[_Solved]] = {}
@@ -118,13 +118,13 @@ class Chooser:
         return _Solved(program, solution, rows)
 
     def _scores(self, sets: list[NDArray[np.int64]]) -> dict[bytes, float]:
-        """The judges' score of each set's model, equal sets trained once."""
+        """The score on the evaluation rows of each set's model, equal sets trained once."""
         distinct = {rows.tobytes(): rows for rows in sets}
-        scores = judge_sets(
+        scores = score_sets(
             self.split,
             self.learner,
             list(distinct.values()),
-            repeats=_TRAININGS,
+            repeats=_FITS,
             seed=self.seed,
             n_jobs=self.n_jobs,
             progress=self.progress,
@@ -140,7 +140,7 @@ class Chooser:
             candidates=self.split.rows,
             weights=solution.weights,
             alpha=program.alpha,
-            kappa=program.cap,
+            kappa=program.kappa,
             objective=objective,
             bound=solution.bound,
             gap=gap,

@@ -49,7 +49,7 @@ __all__ = ["CDVM", "GRID_ALPHAS", "GRID_KAPPAS"]
 GRID_ALPHAS = (0.0, 0.3, 0.6, 1.0)
 GRID_KAPPAS = (0.2, 0.5, 0.8, 1.2, 1.6)
 
-_SHARE = number(lambda share: 0 < share <= 1, "a share between 0 and 1")
+_SHARE = number(lambda fraction: 0 < fraction <= 1, "a fraction between 0 and 1")
 _RULES = {
     "n_models": whole(2, example=5000),
     "inclusion": number(lambda p: 0 < p <= 1, "a probability between 0 and 1") | one_of("auto"),
@@ -61,11 +61,11 @@ _RULES = {
     "outcome": OUTCOME,
     "solver": one_of(*get_args(Method)),
     "rounding": one_of("swap", "top"),
-    "validation": one_of("auto", "out-of-bag", "holdout"),
+    "validation": one_of("auto", "out_of_bag", "holdout"),
     "refine": one_of(True, False)
     | whole(1)
     | Rule(lambda given: isinstance(given, dict), "a dict of options of cdvm.refine"),
-    "validation_size": number(lambda share: 0 < share < 1, "a share between 0 and 1, e.g. 0.2"),
+    "validation_size": number(lambda fraction: 0 < fraction < 1, "a fraction between 0 and 1, e.g. 0.2"),
     "attribution": one_of("models", "similarity", "mixture"),
     "scale": SCALE,
     "store": PLACE,
@@ -80,9 +80,9 @@ _CHOOSING = ("budget", "alpha", "kappa", "tune", "solver", "rounding", "refine")
 class CDVM(BaseEstimator):  # type: ignore[misc]
     """Choose the rows of a training set to keep.
 
-    ``fit`` trains many small models on random subsets and estimates what every row does for every judge;
-    ``select`` then chooses the best rows for a budget, each budget anew. Judges are validation rows or,
-    where none are given, the rows themselves, each judged by the models that did not see it.
+    ``fit`` trains many small models on random subsets and estimates what every row does for every evaluation
+    row; ``select`` then chooses the best rows for a budget, each budget anew. Evaluation rows are validation
+    rows or, where none are given, the rows themselves, each evaluated by the models that did not see it.
 
     Parameters
     ----------
@@ -94,37 +94,37 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         Probability of a row to be in a subset. ``"auto"`` is the paper's 0.03, or what it takes for subsets
         of about 10 rows and 3 per class on a small training set.
     budget : int or float, default=0.1
-        Rows that ``fit_resample``, ``sample_indices_`` and ``get_support`` keep: a count or a share.
+        Rows that ``fit_resample``, ``sample_indices_`` and ``get_support`` keep: a count or a fraction.
     alpha : float in [0, 1], default=0.5
     kappa : float >= 0 or "auto", default="auto"
         Parameters of the program, see :mod:`cdvm.optimize.program`.
     tune : {None, "grid"}, default=None
         ``"grid"`` solves for every alpha and kappa of the paper's grid and keeps, for each budget, the set
-        whose model is best on the judges (those outside the set, where they are the rows themselves);
-        ``alpha`` and ``kappa`` then stay as they are.
+        whose model is best on the evaluation rows (those outside the set, where they are the rows
+        themselves); ``alpha`` and ``kappa`` then stay as they are.
     design : {"bernoulli", "fixed", "bootstrap"}, default="bernoulli"
         How subsets are drawn.
     outcome : {"correct", "margin", "squared_error"} or callable, optional
-        What is recorded per model and judge; right or wrong by default, the negative squared error for
-        regression.
+        What is recorded per model and evaluation row; right or wrong by default, the negative squared error
+        for regression.
     solver : str, default="auto"
         Method of :func:`cdvm.solve`.
     rounding : {"swap", "top"}, default="swap"
         From weights to rows: the rows of largest weight as in the paper (``"top"``), or these improved by
         exchanging rows while that raises the program's objective, with some rows of each class where the
         budget allows (see :func:`cdvm.optimize.rounding.class_floors`).
-    validation : {"auto", "out-of-bag", "holdout"}, default="auto"
-        What judges where ``fit`` gets no validation rows. ``"out-of-bag"``, the default: the rows themselves
-        (a random 5,000 of a larger table), so that every row can be kept. ``"holdout"``: a stratified part
-        of the rows, which is never kept.
+    validation : {"auto", "out_of_bag", "holdout"}, default="auto"
+        Which rows are evaluation rows where ``fit`` gets no validation rows. ``"out_of_bag"``, the default:
+        the rows themselves (a random 5,000 of a larger table), so that every row can be kept. ``"holdout"``:
+        a stratified part of the rows, which is never kept.
     refine : bool, int or dict, default=False
         Improve the rows further by retraining, see :func:`cdvm.refine`: with its defaults, with so many
-        trainings for each budget, or with its keyword arguments, e.g. ``{"score": "balanced"}``.
+        fits for each budget, or with its keyword arguments, e.g. ``{"score": "balanced"}``.
     validation_size : float, default=0.2
-        Share of the rows held out by ``validation="holdout"``.
+        Fraction of the rows held out by ``validation="holdout"``.
     attribution : {"models", "similarity", "mixture"}, default="models"
-        Where T comes from: subset models as in the paper, the similarity of rows and judges without any model
-        (see :mod:`cdvm.attribution.similarity`), or the best combination of both, for few models.
+        Where T comes from: subset models as in the paper, the similarity of rows and evaluation rows without
+        any model (see :mod:`cdvm.attribution.similarity`), or the best combination of both, for few models.
     scale : {"auto", True, False}, default="auto"
         Whether models get features standardised over the training rows. ``"auto"``: for a learner given by
         name. An estimator or a Learner gets the features as they are; put a ``StandardScaler`` into its
@@ -179,7 +179,7 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         outcome: Outcome | None = None,
         solver: Method = "auto",
         rounding: Literal["swap", "top"] = "swap",
-        validation: Literal["auto", "out-of-bag", "holdout"] = "auto",
+        validation: Literal["auto", "out_of_bag", "holdout"] = "auto",
         refine: bool | int | dict[str, Any] = False,
         validation_size: float = 0.2,
         attribution: Literal["models", "similarity", "mixture"] = "models",
@@ -215,7 +215,7 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
     def fit(
         self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, *, validation: str | None = None
     ) -> CDVM:
-        """Estimate what every row of ``X`` does for every judge.
+        """Estimate what every row of ``X`` does for every evaluation row.
 
         Parameters
         ----------
@@ -223,7 +223,7 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         y : sequence of n_rows labels (or targets)
         X_val, y_val : the same for validation rows, optional
             Without them the parameter ``validation`` decides.
-        validation : {"auto", "out-of-bag", "holdout"}, optional
+        validation : {"auto", "out_of_bag", "holdout"}, optional
             Goes before the parameter of the same name.
         """
         self._check_params()
@@ -232,7 +232,7 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
             raise InputError("y is missing: this estimator requires y to be passed, but the target y is None")
         wanted = self.validation if validation is None else validation
         check(_RULES, {"validation": wanted})
-        default = None if X_val is not None else "out-of-bag"
+        default = None if X_val is not None else "out_of_bag"
         seed = seed_of(self.random_state)
         with Progress("checking rows", enabled=self.progress):
             split = Split.from_arrays(
@@ -250,16 +250,16 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
     def fit_split(self, split: Split) -> CDVM:
         """As :meth:`fit`, on rows already split."""
         self._check_params()
-        self._refuse_unused("a split, which has its judges", "validation", "validation_size")
+        self._refuse_unused("a split, which has its evaluation rows", "validation", "validation_size")
         return self._fit_split(split, make_learner(self.learner), seed_of(self.random_state), None)
 
     def fit_outcomes(self, split: Split, outcomes: Outcomes) -> CDVM:
         """As :meth:`fit_split`, from outcomes recorded earlier on the same rows; no model is trained."""
         self._check_params()
-        self._refuse_unused("a split, which has its judges", "validation", "validation_size")
+        self._refuse_unused("a split, which has its evaluation rows", "validation", "validation_size")
         if self.attribution == "similarity":
             raise InputError("attribution='similarity' has no use for outcomes: call fit_split")
-        seed, recorded = seed_of(self.random_state), outcomes.declaration["fingerprint"]
+        seed, recorded = seed_of(self.random_state), outcomes.manifest["fingerprint"]
         # recorded on the rows as they are, or as fit() would have shown them to the models
         same = split if split.fingerprint() == recorded else scaled_for(self.learner, split, self.scale)
         if same.fingerprint() != recorded:
@@ -334,7 +334,7 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         budget : int, float or an iterable of them, optional
-            Rows to keep, as a count or as a share of the training rows. Each is solved anew: the best 5 %
+            Rows to keep, as a count or as a fraction of the training rows. Each is solved anew: the best 5 %
             are not a part of the best 10 %.
 
         Returns
@@ -430,7 +430,7 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
     def _refine_options(self) -> dict[str, Any]:
         if isinstance(self.refine, dict):
             return self.refine
-        return {} if isinstance(self.refine, bool) else {"trainings": self.refine}
+        return {} if isinstance(self.refine, bool) else {"fits": self.refine}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

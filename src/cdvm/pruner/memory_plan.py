@@ -82,9 +82,10 @@ def plan_memory(limit: Any, split: Split, design: Design, n_models: int, n_jobs:
     least = max(needs.training(jobs, 1), needs.membership(compact=True), needs.solving(compact=True))
     if held + least > most:
         raise InputError(
-            f"memory_limit={limit!r}: {needs.n:,} rows, {needs.m:,} judges and {n_models:,} models need "
+            f"memory_limit={limit!r}: {needs.n:,} rows, {needs.m:,} evaluation rows and "
+            f"{n_models:,} models need "
             f"about {bytes_text(held + least)}, of which {bytes_text(held)} are in use already: allow "
-            "that much, or take fewer models, a smaller inclusion or fewer judges"
+            "that much, or take fewer models, a smaller inclusion or fewer evaluation rows"
         )
     room = most - held - needs.training(jobs, 0)
     at_once = int(np.clip(room // (jobs * needs.model), 1, _MOST))
@@ -103,8 +104,8 @@ class _Needs:
     """Bytes that each stage needs beyond what is there when it begins."""
 
     def __init__(self, split: Split, design: Design, n_models: int) -> None:
-        self.n, self.m = split.n_rows, len(split.judges[1])
-        self._numbers = split.judge_rows is not None  # out-of-bag outcomes are centred: no bits
+        self.n, self.m = split.n_rows, len(split.evaluation[1])
+        self._numbers = split.evaluation_rows is not None  # out-of-bag outcomes are centred: no bits
         self.n_models, self.classes = n_models, max(1, split.n_classes)
         features = int(split.X.shape[1])
         self.positions = n_models * design.inclusion * self.n

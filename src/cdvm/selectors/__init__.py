@@ -62,7 +62,7 @@ def select_rows(split: Split, method: str, budget: float, **options: Any) -> Pos
     method : str
         One of :func:`selector_names`.
     budget : int or float
-        Rows to keep, as a count or as a share; exactly as many are kept.
+        Rows to keep, as a count or as a fraction; exactly as many are kept.
     **options
         Passed on: ``per_class``, ``random_state``, and what the method has of its own.
 

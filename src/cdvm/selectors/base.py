@@ -59,14 +59,14 @@ def allocate(counts: NDArray[np.int64], budget: int) -> NDArray[np.int64]:
     ([6, 1, 1], [2, 1, 1])
     """
     quota = counts * (budget / counts.sum())
-    shares: NDArray[np.int64] = np.floor(quota + 1e-9).astype(np.int64)
-    left = budget - int(shares.sum())
-    shares[np.argsort(-(quota - shares), kind="stable")[:left]] += 1
+    fractions: NDArray[np.int64] = np.floor(quota + 1e-9).astype(np.int64)
+    left = budget - int(fractions.sum())
+    fractions[np.argsort(-(quota - fractions), kind="stable")[:left]] += 1
     if budget >= len(counts):
-        while (shares == 0).any():
-            shares[int(np.argmax(np.where(shares > 1, shares - quota, -np.inf)))] -= 1
-            shares[int(np.argmin(shares))] += 1
-    return shares
+        while (fractions == 0).any():
+            fractions[int(np.argmax(np.where(fractions > 1, fractions - quota, -np.inf)))] -= 1
+            fractions[int(np.argmin(fractions))] += 1
+    return fractions
 
 
 def choose(
@@ -83,6 +83,6 @@ def choose(
         return np.sort(pick(np.arange(split.n_rows), size))
     if split.task == "regression":
         raise InputError("per_class=True needs classes, and this is a regression split: use per_class=False")
-    shares = allocate(np.bincount(split.y, minlength=split.n_classes), size)
-    parts = [pick(np.flatnonzero(split.y == k), int(s)) for k, s in enumerate(shares) if s]
+    fractions = allocate(np.bincount(split.y, minlength=split.n_classes), size)
+    parts = [pick(np.flatnonzero(split.y == k), int(s)) for k, s in enumerate(fractions) if s]
     return np.sort(np.concatenate(parts))

@@ -32,7 +32,7 @@ def facility_location(
     ----------
     split : Split
     budget : int or float
-        Rows to keep, as a count or as a share.
+        Rows to keep, as a count or as a fraction.
     per_class : bool, optional
         Let every class be served by its own rows (the default for classification) or all rows by all.
     random_state : ignored

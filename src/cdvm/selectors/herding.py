@@ -26,7 +26,7 @@ def herding(
     ----------
     split : Split
     budget : int or float
-        Rows to keep, as a count or as a share.
+        Rows to keep, as a count or as a fraction.
     per_class : bool, optional
         Match the mean of every class (the default for classification) or of all rows.
     random_state : ignored

@@ -56,7 +56,7 @@ def influence_pruning(
     ----------
     split : Split
     budget : int or float
-        Rows to keep, as a count or as a share.
+        Rows to keep, as a count or as a fraction.
     learner : str, estimator or Learner
         A linear model, see :func:`cdvm.valuation.influence.influence`.
     damping : float
@@ -244,10 +244,10 @@ class _Point:
         """Mean complementarity product."""
         return float(self.r @ self.low + (1.0 - self.r) @ self.high) / (2 * len(self.r))
 
-    def moved(self, move: _Point, share: float) -> _Point:
-        """Go a share of the way to the boundary, but no farther than the whole step."""
-        primal = min(1.0, share * _reach(self.r, move.r), share * _reach(1.0 - self.r, -move.r))
-        dual = min(1.0, share * _reach(self.low, move.low), share * _reach(self.high, move.high))
+    def moved(self, move: _Point, fraction: float) -> _Point:
+        """Go a fraction of the way to the boundary, but no farther than the whole step."""
+        primal = min(1.0, fraction * _reach(self.r, move.r), fraction * _reach(1.0 - self.r, -move.r))
+        dual = min(1.0, fraction * _reach(self.low, move.low), fraction * _reach(self.high, move.high))
         return _Point(
             self.r + primal * move.r,
             self.level + dual * move.level,

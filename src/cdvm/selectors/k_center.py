@@ -27,7 +27,7 @@ def k_center(
     ----------
     split : Split
     budget : int or float
-        Rows to keep, as a count or as a share.
+        Rows to keep, as a count or as a fraction.
     per_class : bool, optional
         Cover every class by itself (the default for classification) or all rows together.
     random_state : int, RandomState or None

@@ -21,7 +21,7 @@ def stratified(
     ----------
     split : Split
     budget : int or float
-        Rows to keep, as a count or as a share.
+        Rows to keep, as a count or as a fraction.
     per_class : bool, optional
         Divide the budget among the classes (the default for classification) or draw from all rows alike.
     random_state : int, RandomState or None

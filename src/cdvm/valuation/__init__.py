@@ -92,7 +92,7 @@ def valuation_names() -> list[str]:
 
 
 def needs_validation(name: str) -> bool:
-    """Whether a method needs rows that no model is trained on; others let training rows judge, or no row.
+    """Whether a method needs rows that no model is trained on; others take training rows out of bag.
 
     >>> needs_validation("shapley"), needs_validation("banzhaf")
     (True, False)

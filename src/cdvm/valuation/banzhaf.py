@@ -53,15 +53,15 @@ def banzhaf(
     learner : Learner, str, estimator or callable
         Or the utility itself, a function from Subsets to one number per subset.
     n_models : int
-        Trainings; with ``stop``, at most.
+        Fits; with ``stop``, at most.
     inclusion : float
         *p*, strictly between 0 and 1.
     design : {"bernoulli", "fixed", "bootstrap"}
     exact : bool, optional
-        Try all 2^n training sets, weighted, instead of sampling; by default where that is no more trainings.
+        Try all 2^n training sets, weighted, instead of sampling; by default where that is no more fits.
     outcome : {"correct", "margin", "squared_error"} or callable, optional
-        What is averaged over the judges, as in :func:`cdvm.record_outcomes`; "margin" needs a learner with
-        scores.
+        What is averaged over the evaluation rows, as in :func:`cdvm.record_outcomes`; "margin" needs a
+        learner with scores.
     stop : StoppingRule, optional
         End earlier when met.
     store : path, optional
@@ -79,7 +79,7 @@ def banzhaf(
         raise InputError("exact=True averages accuracy only: use exact=False for other outcomes")
     if exact is None:
         sampled = design != "bernoulli" or stop is not None or store is not None
-        sampled |= isinstance(split, Split) and split.judge_rows is not None
+        sampled |= isinstance(split, Split) and split.evaluation_rows is not None
         exact = accuracy and not sampled and n <= MOST_EXACT and 2**n <= n_models
     if exact:
         return _exactly(split, learner, inclusion, seed=seed, n_jobs=n_jobs, progress=progress)
@@ -134,7 +134,7 @@ def banzhaf_from_outcomes(outcomes: Outcomes, split: Split | None = None) -> Val
         attribution,
         inclusion=outcomes.design.inclusion,
         exact=False,
-        trainings=outcomes.n_models,
+        fits=outcomes.n_models,
     )
 
 
@@ -156,7 +156,7 @@ def _exactly(
     game = Game(split, utility, n_jobs=n_jobs)
     values = enumerate_values(game, banzhaf_weights(game.n_rows, inclusion), seed=seed, progress=progress)
     seconds = time.perf_counter() - started
-    meta: dict[str, Any] = {"exact": True, "trainings": game.evaluations, "seconds": seconds}
+    meta: dict[str, Any] = {"exact": True, "fits": game.evaluations, "seconds": seconds}
     return Values.of(split, values, "banzhaf", inclusion=inclusion, **meta)
 
 
@@ -168,7 +168,7 @@ def _of_utility(
     stop: StoppingRule | None,
     progress: bool | None,
 ) -> Values:
-    """Sample a utility that is a function: one number a set, in the place of the judges' outcomes."""
+    """Sample a utility that is a function: one number a set, in the place of outcomes."""
     started = time.perf_counter()
     check_models(design, n_models)
     game = Game(design.n_rows, utility)
@@ -188,7 +188,7 @@ def _of_utility(
 
     plan = at_most(n_models, ROUND)
     _, converged = in_rounds(sample, look, plan, stop=stop, what="sets", progress=progress)
-    meta = {"inclusion": design.inclusion, "exact": False, "trainings": game.evaluations}
+    meta = {"inclusion": design.inclusion, "exact": False, "fits": game.evaluations}
     seconds = time.perf_counter() - started
     return _as_values(split, attribution(), converged=converged, seconds=seconds, **meta)
 

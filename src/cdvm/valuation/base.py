@@ -1,8 +1,8 @@
 """One value a row, and the game whose players the rows are.
 
-A *utility* v gives every training set S a number: how good a model trained on S is on the judges. Valuation
-methods differ only in the sets they look at and in how they share v among the rows. Here v is the accuracy
-(R² for regression) of a learner, trained in batches, or any function of the user's.
+A *utility* v gives every training set S a number: how good a model trained on S is on the evaluation rows.
+Valuation methods differ only in the sets they look at and in how they share v among the rows. Here v is the
+accuracy (R² for regression) of a learner, trained in batches, or any function of the user's.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdvm._runtime.files import load_arrays, save_arrays
-from cdvm._runtime.parallel import stream
+from cdvm._runtime.parallel import run_tasks
 from cdvm._runtime.progress import Progress
 from cdvm.data.split import Split
 from cdvm.errors import InputError
@@ -58,7 +58,7 @@ class Values:
         How surprising each label is to the models that did not see its row, by methods that ask them (see
         :mod:`cdvm.valuation.evidence`).
     meta : dict
-        Plain values: trainings, seconds, whether a stopping rule was met.
+        Plain values: fits, seconds, whether a stopping rule was met.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class Values:
         Parameters
         ----------
         budget : int or float
-            Rows to keep, as a count or as a share.
+            Rows to keep, as a count or as a fraction.
         remove : {"low", "high"}
             Which values go first. Of equal values the earlier row stays.
         """
@@ -176,7 +176,8 @@ class Game:
     split : Split or int
         The rows; their number is enough where ``learner`` is a utility.
     learner : Learner, str, estimator or callable
-        What v(S) is the judges' score of; or v itself, a function from Subsets to one number per subset.
+        What v(S) is the score on the evaluation rows of; or v itself, a function from Subsets to one number
+        per subset.
     n_jobs : int
         Parallel tasks. Answers do not depend on it.
     """
@@ -215,7 +216,7 @@ class Game:
         tasks = [(subsets[a : a + step],) for a in starts]
         shared = (self._trainer, self._y)
         answer = np.empty(len(subsets))
-        for k, part in stream(
+        for k, part in run_tasks(
             _score_chunk, tasks, shared=shared, n_jobs=self.n_jobs, prefer=self._trainer.prefer
         ):
             answer[starts[k] : starts[k] + step] = part
@@ -236,7 +237,7 @@ def utilities(
     n_jobs: int | None = -1,
     progress: bool | None = None,
 ) -> Vector:
-    """Score on the judges (accuracy, or R²) of a model trained on each subset.
+    """Score on the evaluation rows (accuracy, or R²) of a model trained on each subset.
 
     Examples
     --------
@@ -244,5 +245,5 @@ def utilities(
     >>> utilities(split, "neighbors", Subsets.of([[0, 1], [0]], split.n_rows), n_jobs=1)
     array([1. , 0.5])
     """
-    with Progress("trainings", len(subsets), enabled=progress) as bar:
+    with Progress("fits", len(subsets), enabled=progress) as bar:
         return Game(split, learner, n_jobs=n_jobs)(subsets, bar)

@@ -35,7 +35,7 @@ class Detection:
     known, automatic : NoiseReport or None
         With as many suspects as there are flips, and with those of a rate of false alarms; None where the
         values hold no evidence for one.
-    trainings : int
+    fits : int
     seconds : float
     skipped : str
         Why the method could not be used; empty if it was.
@@ -44,7 +44,7 @@ class Detection:
     method: str
     known: NoiseReport | None = None
     automatic: NoiseReport | None = None
-    trainings: int = 0
+    fits: int = 0
     seconds: float = 0.0
     skipped: str = ""
 
@@ -58,7 +58,7 @@ def detect(
         values.method,
         detection_report(suspects(values, len(flipped)), flipped),
         detection_report(suspects(values, rate=rate), flipped) if certain else None,
-        int(values.meta.get("trainings", 0)),
+        int(values.meta.get("fits", 0)),
         float(values.meta.get("seconds", 0.0)) if seconds is None else seconds,
     )
 

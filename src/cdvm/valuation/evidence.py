@@ -1,10 +1,10 @@
 """How surprising is each label to the models that did not see its row?
 
-Of the models without row i, a share votes for each class. Sharpened or softened by one exponent t, the shares
-are the beliefs b_i(c) ∝ (share of c)^t. A label is taken to be drawn from them but, with probability e, from
-all classes alike: the two numbers t and e are those under which the labels are likeliest. The second keeps
-wrong labels from softening the beliefs: fitted without it, a tenth of wrong labels makes models believe in a
-tenth of anything.
+Of the models without row i, a fraction votes for each class. Sharpened or softened by one exponent t, the
+fractions are the beliefs b_i(c) ∝ (fraction of c)^t. A label is taken to be drawn from them but, with
+probability e, from all classes alike: the two numbers t and e are those under which the labels are
+likeliest. The second keeps wrong labels from softening the beliefs: fitted without it, a tenth of wrong
+labels makes models believe in a tenth of anything.
 
 The p-value of a label is the belief in all classes no likelier than it. Were all labels drawn as the models
 believe, one as surprising or more would occur with at most that probability; so of rows with right labels no
@@ -54,7 +54,7 @@ def count_votes(outcomes: Outcomes, split: Split) -> Vector | None:
 
 
 def surprise(votes: Vector) -> tuple[Vector, float]:
-    """The p-value of every label, and the share e of labels that the votes do not explain.
+    """The p-value of every label, and the fraction e of labels that the votes do not explain.
 
     Parameters
     ----------
@@ -64,8 +64,8 @@ def surprise(votes: Vector) -> tuple[Vector, float]:
     Examples
     --------
     >>> votes = np.repeat([[400.0, 0], [300, 100], [100, 300], [0, 400]], [90, 30, 10, 5], axis=0)
-    >>> p, share = surprise(votes)
-    >>> p[[0, 90, 120, 130]].round(2), round(share, 2)
+    >>> p, fraction = surprise(votes)
+    >>> p[[0, 90, 120, 130]].round(2), round(fraction, 2)
     (array([1.  , 1.  , 0.22, 0.  ]), 0.05)
     """
     n_classes = votes.shape[1]
@@ -77,9 +77,9 @@ def surprise(votes: Vector) -> tuple[Vector, float]:
     )
 
     def loss(point: Vector) -> float:
-        share = expit(point[1])
+        fraction = expit(point[1])
         own = _beliefs(some, np.exp(point[0]))[:, 0]
-        return -float(np.log((1 - share) * own + share / n_classes).mean())
+        return -float(np.log((1 - fraction) * own + fraction / n_classes).mean())
 
     found = min(
         (optimize.minimize(loss, start, method="Nelder-Mead") for start in _STARTS),

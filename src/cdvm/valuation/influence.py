@@ -4,10 +4,10 @@ A model minimises ``J(θ) = (1/n) Σ_i ℓ_i(θ) + penalty``. With g_i the gradi
 Hessian of J, damping·I added::
 
     parameters move by        I_i  = (1/n) H⁻¹ g_i     when row i is removed
-    judge j's loss rises by   T_ij = g_jᵀ I_i
+    evaluation row j's loss rises by   T_ij = g_jᵀ I_i
 
-and a row's value is the mean of T_ij over the judges: what the row's removal would cost. As H is symmetric,
-one system gives all values: H s = mean of the judges' g_j, then value_i = g_iᵀs / n.
+and a row's value is the mean of T_ij over the evaluation rows: what the row's removal would cost. As H is
+symmetric, one system gives all values: H s = mean of the evaluation rows' g_j, then value_i = g_iᵀs / n.
 
 Linear models are trained to their optimum and their Hessian is exact
 (:mod:`cdvm.valuation.influence_linear`); modules of PyTorch are trained as their learner says and met with
@@ -43,7 +43,7 @@ def influence(
     seed: int = 0,
     progress: bool | None = None,
 ) -> Values:
-    """How much the judges' mean loss would rise if a row were removed.
+    """How much the evaluation rows' mean loss would rise if a row were removed.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def influence(
         Added to the Hessian's diagonal; 0 is exact where the Hessian can be inverted. A network that stopped
         short of a minimum needs as much as its Hessian is negative.
     tolerance, max_iterations : float, int
-        PyTorch only: conjugate gradients stop when the residual is this share of the right side.
+        PyTorch only: conjugate gradients stop when the residual is this fraction of the right side.
     seed : int
         PyTorch only: seeds the training.
     progress : bool, optional
@@ -87,9 +87,9 @@ def influence(
             progress=progress,
         )
         return Values.of(split, values, "influence", damping=float(damping), **solved)
-    n_judges = len(split.validation[1])
+    n_evaluation = len(split.validation[1])
     fit = fit_linear(split, learner, damping=damping)
-    total = (fit.judges.T @ fit.judge_errors / n_judges).reshape(-1, 1)
+    total = (fit.evaluation.T @ fit.evaluation_errors / n_evaluation).reshape(-1, 1)
     direction = fit.solve(total).reshape(-1, fit.width)
     values = np.einsum("nk,nk->n", fit.rows @ direction, fit.errors) / fit.n_rows
     return Values.of(split, values, "influence", damping=float(damping), parameters=fit.n_parameters)
@@ -98,18 +98,18 @@ def influence(
 def influence_attribution(
     split: Split, learner: Any = "logistic", *, damping: float = 0.01
 ) -> MatrixAttribution:
-    """The rise of every judge's loss when a row is removed, rows × judges: a *T* without subset models.
+    """How each evaluation row's loss rises when a row is removed: a *T* without subset models.
 
     Linear models only.
     """
     _check_number("damping", damping, 0.01)
     _ = split.validation
     fit = fit_linear(split, learner, damping=damping)
-    judges = fit.flat(fit.judges, fit.judge_errors)
+    evaluation = fit.flat(fit.evaluation, fit.evaluation_errors)
     rows = fit.flat(fit.rows, fit.errors)
-    if len(judges) <= len(rows):
-        return MatrixAttribution(rows @ fit.solve(judges.T) / fit.n_rows)
-    return MatrixAttribution(fit.solve(rows.T).T @ judges.T / fit.n_rows)
+    if len(evaluation) <= len(rows):
+        return MatrixAttribution(rows @ fit.solve(evaluation.T) / fit.n_rows)
+    return MatrixAttribution(fit.solve(rows.T).T @ evaluation.T / fit.n_rows)
 
 
 def influence_vectors(

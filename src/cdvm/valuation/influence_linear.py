@@ -12,8 +12,9 @@ Nothing leaves the span of the training rows, so more features than rows are fir
 gradients sum to 0 over the classes, so K classes need K − 1 coordinates. What is left is factorised or,
 where that is too large, solved by conjugate gradients.
 
-Products of a training set with a few vectors are too small to share between BLAS threads: on a busy machine
-waiting for each other takes them many times longer than one needs alone. Only large factorisations get more.
+Products of a training set with a few vectors are too small to share between BLAS threads: on a busy
+machine waiting for each other takes them many times longer than one needs alone. Only large factorisations
+get more.
 """
 
 from __future__ import annotations
@@ -49,9 +50,9 @@ class LinearFit:
 
     Attributes
     ----------
-    rows, judges : ndarray of shape (n, p), (m, p)
+    rows, evaluation : ndarray of shape (n, p), (m, p)
         Features in the span of the training rows, the last column 1 where there is an intercept.
-    errors, judge_errors : ndarray of shape (n, k), (m, k)
+    errors, evaluation_errors : ndarray of shape (n, k), (m, k)
         Derivative of each loss by the decision values.
     curvature : ndarray of shape (n, k, k) or None
         Second derivative Λ; None where it is the identity (squared loss).
@@ -60,9 +61,9 @@ class LinearFit:
     """
 
     rows: Matrix
-    judges: Matrix
+    evaluation: Matrix
     errors: Matrix
-    judge_errors: Matrix
+    evaluation_errors: Matrix
     curvature: Matrix | None
     diagonal: Matrix
 
@@ -180,16 +181,16 @@ def fit_linear(split: Split, learner: Any = "logistic", *, damping: float = 0.01
         raise InputError(f"learner={learner!r} does not fit a {split.task} split")
     fit = _fit_logistic if kind == "logistic" else _fit_squares
     with threadpool_limits(limits=1, user_api="blas"):
-        train, judges = _reduced(split)
-        errors, judge_errors, curvature, penalty = fit(split, train, judges, strength, intercept)
+        train, evaluation = _reduced(split)
+        errors, evaluation_errors, curvature, penalty = fit(split, train, evaluation, strength, intercept)
     # a label never seen in training has no loss to speak of
-    unseen = (split.judges[1] < 0) & (split.classes is not None)
-    judge_errors = np.where(unseen[:, None], 0.0, judge_errors)
+    unseen = (split.evaluation[1] < 0) & (split.classes is not None)
+    evaluation_errors = np.where(unseen[:, None], 0.0, evaluation_errors)
     diagonal = np.full(train.shape[1], penalty + float(damping))
     if intercept:
-        train, judges = (np.column_stack([part, np.ones(len(part))]) for part in (train, judges))
+        train, evaluation = (np.column_stack([part, np.ones(len(part))]) for part in (train, evaluation))
         diagonal = np.append(diagonal, float(damping))
-    return LinearFit(train, judges, errors, judge_errors, curvature, diagonal)
+    return LinearFit(train, evaluation, errors, evaluation_errors, curvature, diagonal)
 
 
 def _recipe(learner: Any) -> tuple[str, float, bool]:
@@ -222,63 +223,66 @@ def _recipe(learner: Any) -> tuple[str, float, bool]:
 
 
 def _reduced(split: Split) -> tuple[Matrix, Matrix]:
-    """Training and judging features, rotated into the training rows' span if that is smaller."""
+    """Training and evaluating features, rotated into the training rows' span if that is smaller."""
     n, d = split.X.shape
     if n * d > _DENSE_ENTRIES:
         raise InputError(
             f"X has {n} rows and {d} features, too many for an exact Hessian: reduce the features first, "
             "e.g. with sklearn.decomposition.TruncatedSVD"
         )
-    train, judges = (
+    train, evaluation = (
         np.asarray(part.toarray() if sparse.issparse(part) else part, dtype=np.float64)
-        for part in (split.X, split.judges[0])
+        for part in (split.X, split.evaluation[0])
     )
     if d <= n:
-        return train, judges
+        return train, evaluation
     basis, triangle = linalg.qr(train.T, mode="economic", check_finite=False)
-    return np.ascontiguousarray(triangle.T), np.asarray(judges @ basis)
+    return np.ascontiguousarray(triangle.T), np.asarray(evaluation @ basis)
 
 
 Derivatives = tuple[Matrix, Matrix, Matrix | None, float]
 
 
-def _fit_logistic(split: Split, train: Matrix, judges: Matrix, C: float, intercept: bool) -> Derivatives:
+def _fit_logistic(split: Split, train: Matrix, evaluation: Matrix, C: float, intercept: bool) -> Derivatives:
     from sklearn.linear_model import LogisticRegression
 
     # Newton steps reach a gradient of 1e-8 where quasi-Newton ones crawl
     model = LogisticRegression(C=C, fit_intercept=intercept, solver="newton-cg", tol=1e-8, max_iter=1000)
     model.fit(train, split.y)
     penalty = 0.0 if np.isinf(C) else 1.0 / (len(train) * C)
-    y_judges = split.judges[1]
+    y_evaluation = split.evaluation[1]
     if split.n_classes == 2:
-        chance, judged = (expit(model.decision_function(part))[:, None] for part in (train, judges))
+        chance, evaluated = (expit(model.decision_function(part))[:, None] for part in (train, evaluation))
         curvature = (chance * (1.0 - chance))[:, :, None]
-        return chance - split.y[:, None], judged - y_judges[:, None], curvature, penalty
-    chance, judged = (softmax(model.decision_function(part), axis=1) for part in (train, judges))
+        return chance - split.y[:, None], evaluated - y_evaluation[:, None], curvature, penalty
+    chance, evaluated = (softmax(model.decision_function(part), axis=1) for part in (train, evaluation))
     truth = np.eye(split.n_classes)
     basis = linalg.helmert(split.n_classes).T  # orthonormal, and orthogonal to moving all classes alike
     curvature = np.einsum("ka,nk,kb->nab", basis, chance, basis)
     turned = chance @ basis
     curvature -= turned[:, :, None] * turned[:, None, :]
-    return (chance - truth[split.y]) @ basis, (judged - truth[y_judges]) @ basis, curvature, penalty
+    return (chance - truth[split.y]) @ basis, (evaluated - truth[y_evaluation]) @ basis, curvature, penalty
 
 
-def _fit_squares(split: Split, train: Matrix, judges: Matrix, alpha: float, intercept: bool) -> Derivatives:
+def _fit_squares(
+    split: Split, train: Matrix, evaluation: Matrix, alpha: float, intercept: bool
+) -> Derivatives:
     from sklearn.linear_model import Ridge
 
-    y_judges = split.judges[1]
+    y_evaluation = split.evaluation[1]
     if split.classes is None:
-        target, judged = split.y[:, None], y_judges[:, None]
+        target, evaluated = split.y[:, None], y_evaluation[:, None]
     elif split.n_classes == 2:
-        target, judged = 2.0 * split.y[:, None] - 1.0, 2.0 * y_judges[:, None] - 1.0
+        target, evaluated = 2.0 * split.y[:, None] - 1.0, 2.0 * y_evaluation[:, None] - 1.0
     else:
         signs = 2.0 * np.eye(split.n_classes) - 1.0
-        target, judged = signs[split.y], signs[y_judges]
+        target, evaluated = signs[split.y], signs[y_evaluation]
     model = Ridge(alpha=alpha, fit_intercept=intercept, solver="cholesky").fit(train, target)
-    errors, judge_errors = (
-        model.predict(part).reshape(aim.shape) - aim for part, aim in ((train, target), (judges, judged))
+    errors, evaluation_errors = (
+        model.predict(part).reshape(aim.shape) - aim
+        for part, aim in ((train, target), (evaluation, evaluated))
     )
-    return errors, judge_errors, None, alpha / len(train)
+    return errors, evaluation_errors, None, alpha / len(train)
 
 
 def _definite_solve(matrix: Matrix, right: Matrix) -> Matrix:

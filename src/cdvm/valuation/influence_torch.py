@@ -48,7 +48,11 @@ def torch_influence(
     module = trainer.trained(Subsets.of([np.arange(split.n_rows)], split.n_rows, seed=seed))
     curve = Curve(trainer, module, split, damping)
     solution = conjugate_gradients(
-        curve.product, curve.judged(), tolerance=tolerance, max_iterations=max_iterations, progress=progress
+        curve.product,
+        curve.evaluated(),
+        tolerance=tolerance,
+        max_iterations=max_iterations,
+        progress=progress,
     )
     _warn(solution, tolerance)
     values = curve.along(solution.vector).double().cpu().numpy() / split.n_rows
@@ -95,15 +99,15 @@ class Curve:
         # a label never seen in training has no loss to speak of
         X, y = split.validation
         seen = np.flatnonzero(y >= 0) if split.task == "classification" else slice(None)
-        self._judges = trainer.tensor(X[seen]), trainer.targets(y[seen])
-        self._n_judges = len(y)
+        self._evaluation = trainer.tensor(X[seen]), trainer.targets(y[seen])
+        self._n_evaluation = len(y)
 
-    def judged(self) -> Tensor:
-        """Gradient of the judges' mean loss."""
+    def evaluated(self) -> Tensor:
+        """Gradient of the evaluation rows' mean loss."""
         total = self._torch.zeros_like(self._diagonal)
-        for losses in self._losses(*self._judges):
+        for losses in self._losses(*self._evaluation):
             total += self._gradient(losses.sum()).detach()
-        return total / self._n_judges
+        return total / self._n_evaluation
 
     def product(self, direction: Tensor) -> Tensor:
         """The damped Hessian of the penalised mean loss times ``direction``."""
@@ -119,9 +123,9 @@ class Curve:
         """Product of each training row's gradient with ``direction``."""
         parts = []
         for losses in self._losses(*self._rows):
-            share = self._torch.ones_like(losses, requires_grad=True)
-            slope = self._gradient((losses * share).sum(), again=True)
-            parts.append(self._torch.autograd.grad(slope @ direction, share)[0].detach())
+            fraction = self._torch.ones_like(losses, requires_grad=True)
+            slope = self._gradient((losses * fraction).sum(), again=True)
+            parts.append(self._torch.autograd.grad(slope @ direction, fraction)[0].detach())
         answer: Tensor = self._torch.cat(parts)
         return answer
 
@@ -181,7 +185,8 @@ def conjugate_gradients(
             bar.advance(note=f"residual {(fall / scale) ** 0.5:.1e}")
     if steps == 0 and not curvature > 0:
         raise InputError(
-            f"the Hessian is not positive along the judges' gradient (curvature {curvature:.3g}): train the "
+            f"the Hessian is not positive along the evaluation rows' gradient "
+            f"(curvature {curvature:.3g}): train the "
             f"module closer to a minimum or raise damping by more than {abs(curvature):.2g}"
         )
     return Solution(solution, (fall / scale) ** 0.5, steps, curvature)

@@ -1,13 +1,14 @@
 """Shapley values of a k-nearest-neighbour classifier in closed form (Jia et al. 2019).
 
-The utility of a set for one judge is the share of k votes that name its label: of its k nearest rows in the
-set (fewer, if the set is smaller) those with the judge's label, divided by k. With the n training rows sorted
-by distance from the judge and ``hit_i`` = 1 where the i-th has its label::
+The utility of a set for one evaluation row is the fraction of k votes that name its label: of its k nearest
+rows in the set (fewer, if the set is smaller) those with the evaluation row's label, divided by k. With the
+n training rows sorted by distance from the evaluation row and ``hit_i`` = 1 where the i-th has its label::
 
     φ_n = hit_n · min(k, n) / (n k)
     φ_i = φ_{i+1} + (hit_i − hit_{i+1}) · min(k, i) / (i k)
 
-so a sort per judge replaces 2^n trainings. Values are means over the judges; no learner is trained.
+so a sort per evaluation row replaces 2^n fits. Values are means over the evaluation rows; no learner is
+trained.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from cdvm.valuation.base import Values
 
 __all__ = ["knn_shapley"]
 
-_ENTRIES_AT_ONCE = 1 << 22  # of the distances between judges and training rows
+_ENTRIES_AT_ONCE = 1 << 22  # of the distances between evaluation rows and training rows
 
 
 def knn_shapley(split: Split, learner: Any = None, *, k: int = 5, progress: bool | None = None) -> Values:
@@ -54,19 +55,17 @@ def knn_shapley(split: Split, learner: Any = None, *, k: int = 5, progress: bool
     X, y = split.validation
     n, m = split.n_rows, len(y)
     nearer = np.arange(1, n + 1)
-    share = np.minimum(k, nearer) / (nearer * k)
+    fraction = np.minimum(k, nearer) / (nearer * k)
     totals = np.zeros(n)
     step = max(1, _ENTRIES_AT_ONCE // n)
-    with Progress("judges", m, enabled=progress) as bar:
+    with Progress("evaluation", m, enabled=progress) as bar:
         for first in range(0, m, step):
-            judges = slice(first, min(first + step, m))
-            order = np.argsort(euclidean_distances(X[judges], split.X), axis=1, kind="stable")
-            hit = (split.y[order] == y[judges, None]).astype(np.float64)
-            steps = hit * share
-            steps[:, :-1] -= hit[:, 1:] * share[:-1]
+            evaluation = slice(first, min(first + step, m))
+            order = np.argsort(euclidean_distances(X[evaluation], split.X), axis=1, kind="stable")
+            hit = (split.y[order] == y[evaluation, None]).astype(np.float64)
+            steps = hit * fraction
+            steps[:, :-1] -= hit[:, 1:] * fraction[:-1]
             values = np.cumsum(steps[:, ::-1], axis=1)[:, ::-1]
             totals += np.bincount(order.ravel(), values.ravel(), minlength=n)
             bar.advance(len(order))
-    return Values.of(
-        split, totals / m, "knn_shapley", k=k, trainings=0, seconds=time.perf_counter() - started
-    )
+    return Values.of(split, totals / m, "knn_shapley", k=k, fits=0, seconds=time.perf_counter() - started)

@@ -1,6 +1,6 @@
 """Leave-one-out: the score with all rows less the score without the row.
 
-n + 1 trainings. Rows of which there are two are worth nothing to it, however much they are needed.
+n + 1 fits. Rows of which there are two are worth nothing to it, however much they are needed.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ def leave_one_out(
     n = game.n_rows
     step = max(1, _ENTRIES_AT_ONCE // n)
     without = []
-    with Progress("trainings", n + 1, enabled=progress) as bar:
-        everything = game(Subsets.of([np.arange(n)], n, seed=seed), bar)[0]
+    with Progress("fits", n + 1, enabled=progress) as bar:
+        all_rows = game(Subsets.of([np.arange(n)], n, seed=seed), bar)[0]
         for first in range(0, n, step):
             without.append(game(_all_but(first, min(first + step, n), n, seed), bar))
     seconds = time.perf_counter() - started
-    values = everything - np.concatenate(without)
-    return Values.of(split, values, "leave_one_out", trainings=game.evaluations, seconds=seconds)
+    values = all_rows - np.concatenate(without)
+    return Values.of(split, values, "leave_one_out", fits=game.evaluations, seconds=seconds)
 
 
 def _all_but(first: int, stop: int, n_rows: int, seed: int) -> Subsets:

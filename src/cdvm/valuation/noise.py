@@ -1,10 +1,10 @@
 """Suspected mislabelled rows: those whose label the evidence speaks against.
 
 Rows with a wrong label have low values by nearly every method; by memorization they have high ones, since
-only models that saw such a row get it right. Where the share of wrong labels is known, the rows at that end
-are suspected. Where it is not, there must be evidence with a rate of false alarms: how surprising a label is
-to the models that did not see its row (:mod:`cdvm.valuation.evidence`), or a value that is negative beyond
-its standard error.
+only models that saw such a row get it right. Where the fraction of wrong labels is known, the rows at that
+end are suspected. Where it is not, there must be evidence with a rate of false alarms: how surprising a
+label is to the models that did not see its row (:mod:`cdvm.valuation.evidence`), or a value that is negative
+beyond its standard error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cdvm.attribution.base import Attribution
 from cdvm.data.split import Split
 from cdvm.errors import InputError
 from cdvm.optimize.program import resolve_budget
-from cdvm.sampling import Stream, draw_words
+from cdvm.sampling import RandomStream, draw_words
 from cdvm.valuation.base import Values
 
 __all__ = [
@@ -44,7 +44,7 @@ _CONTRIBUTIONS = ("banzhaf", "shapley", "beta_shapley")  # a value below 0 says 
 
 def suspects(
     source: Values | Attribution | ArrayLike,
-    share: float | None = None,
+    fraction: float | None = None,
     *,
     rate: float | None = None,
     side: Side | None = None,
@@ -54,17 +54,17 @@ def suspects(
     Parameters
     ----------
     source : Values, Attribution or one number per row
-    share : float or int, optional
-        Known share (or number) of wrong labels: as many rows are suspected.
+    fraction : float or int, optional
+        Known fraction (or number) of wrong labels: as many rows are suspected.
     rate : float, optional
         Otherwise, the rate of false alarms: rows with a p-value of at most this are suspected, see
         :func:`p_values`. By default 0.01.
     side : {"low", "high"}, optional
-        With ``share``, where wrong labels lie; by default low, and high for memorization.
+        With ``fraction``, where wrong labels lie; by default low, and high for memorization.
 
     Examples
     --------
-    >>> suspects([0.9, 0.8, 0.1, 1.0, 0.2], share=1)
+    >>> suspects([0.9, 0.8, 0.1, 1.0, 0.2], fraction=1)
     array([2])
     >>> harmful = Values.of(3, [0.2, -0.3, -0.1], "banzhaf", stderr=[0.1, 0.1, 0.1])
     >>> suspects(harmful, rate=0.05)
@@ -72,18 +72,18 @@ def suspects(
     """
     if side not in (None, "low", "high"):
         raise InputError(f"side={side!r}: use 'low' or 'high'")
-    if share is None:
+    if fraction is None:
         found = _evidence(source, side)
         return np.flatnonzero(found <= check_rate(RATE if rate is None else rate))
     if rate is not None:
-        raise InputError(f"rate={rate!r} and share={share!r}: use one of them")
+        raise InputError(f"rate={rate!r} and fraction={fraction!r}: use one of them")
     if isinstance(source, Values):
         values = source.values
         side = side or ("high" if source.method == "memorization" else "low")
     else:
         values = source.values() if isinstance(source, Attribution) else np.asarray(source, dtype=np.float64)
     signed = -values if side == "high" else values
-    return np.sort(np.argsort(signed, kind="stable")[: resolve_budget(share, len(signed))])
+    return np.sort(np.argsort(signed, kind="stable")[: resolve_budget(fraction, len(signed))])
 
 
 def p_values(values: Values) -> NDArray[np.float64] | None:
@@ -111,7 +111,7 @@ def check_rate(rate: float) -> float:
 
 def _evidence(source: Any, side: Side | None) -> NDArray[np.float64]:
     if side is not None:
-        raise InputError(f"side={side!r} goes with share=, the known share of wrong labels")
+        raise InputError(f"side={side!r} goes with fraction=, the known fraction of wrong labels")
     found = p_values(source) if isinstance(source, Values) else None
     if found is None:
         raise no_evidence(
@@ -132,8 +132,8 @@ def has_evidence(method: str) -> bool:
 def no_evidence(what: str) -> InputError:
     """The error for values that say nothing about false alarms."""
     return InputError(
-        f"{what} without a measure of doubt, so no rate of false alarms follows: say what share= of the "
-        "labels is wrong, e.g. share=0.05, or use method='out_of_bag'"
+        f"{what} without a measure of doubt, so no rate of false alarms follows: say what fraction= of the "
+        "labels is wrong, e.g. fraction=0.05, or use method='out_of_bag'"
     )
 
 
@@ -168,9 +168,9 @@ def detection_report(suspected: ArrayLike, flipped: ArrayLike) -> NoiseReport:
 
 
 def flip_labels(
-    codes: NDArray[np.integer[Any]], share: float, *, n_classes: int | None = None, seed: int = 0
+    codes: NDArray[np.integer[Any]], fraction: float, *, n_classes: int | None = None, seed: int = 0
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Move a share of the labels to another class, uniformly; new codes and the sorted rows that were moved.
+    """Move a fraction of the labels to other classes, uniformly; new codes and the sorted rows moved.
 
     >>> codes, flipped = flip_labels(np.zeros(10, dtype=int), 0.2, n_classes=3)
     >>> len(flipped), bool((codes[flipped] > 0).all()), int((codes > 0).sum())
@@ -178,21 +178,21 @@ def flip_labels(
     """
     given = np.asarray(codes, dtype=np.int64)
     classes = int(given.max()) + 1 if n_classes is None else n_classes
-    if not 0 < share < 1:
-        raise InputError(f"share={share!r}: use a share of the labels between 0 and 1, e.g. 0.1")
+    if not 0 < fraction < 1:
+        raise InputError(f"fraction={fraction!r}: use a fraction of the labels between 0 and 1, e.g. 0.1")
     if classes < 2:
         raise InputError(f"n_classes={classes}: labels can be moved between at least 2 classes")
-    chosen, shift = draw_words(seed, Stream.FLIPS, 0, 2, len(given))
-    flipped = np.sort(np.argsort(chosen)[: max(1, round(share * len(given)))])
+    chosen, shift = draw_words(seed, RandomStream.FLIPS, 0, 2, len(given))
+    flipped = np.sort(np.argsort(chosen)[: max(1, round(fraction * len(given)))])
     moved = given.copy()
     step = 1 + (shift[flipped] % np.uint64(classes - 1)).astype(np.int64)
     moved[flipped] = (given[flipped] + step) % classes
     return moved, flipped
 
 
-def flip_split(split: Split, share: float, *, seed: int = 0) -> tuple[Split, NDArray[np.int64]]:
-    """The split with a share of its training labels moved, and the training rows that were."""
+def flip_split(split: Split, fraction: float, *, seed: int = 0) -> tuple[Split, NDArray[np.int64]]:
+    """The split with a fraction of its training labels moved, and the training rows that were."""
     if split.task != "classification":
         raise InputError("labels can be flipped between classes only, not for a regression task")
-    codes, flipped = flip_labels(split.y, share, n_classes=split.n_classes, seed=seed)
+    codes, flipped = flip_labels(split.y, fraction, n_classes=split.n_classes, seed=seed)
     return replace(split, y=codes), flipped

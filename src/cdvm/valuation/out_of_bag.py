@@ -1,4 +1,4 @@
-"""Data-OOB and memorization, both from one run of bootstrap models judged on the training rows themselves.
+"""Data-OOB and memorization, both from one run of bootstrap models evaluated on the training rows themselves.
 
 Data-OOB (Kwon and Zou 2023) is how often the models that did not see a row get it right: low for rows that
 contradict the others. Memorization (Feldman and Zhang 2020) is how much more often the models that saw the
@@ -44,7 +44,7 @@ def record_bootstrap(
     n_jobs: int | None = -1,
     progress: bool | None = None,
 ) -> Outcomes:
-    """Train bootstrap models of as many rows as there are, judged on the training rows.
+    """Train bootstrap models of as many rows as there are, evaluated on the training rows.
 
     The outcomes serve both :func:`out_of_bag` and :func:`memorization`. A stopping rule looks at the
     out-of-bag values.
@@ -127,7 +127,7 @@ class _Run:
         if learner is None:
             raise InputError("learner=None: pass a learner, or outcomes= of models trained already")
         return record(
-            replace(split, X_val=split.X, y_val=split.y, judge_rows=None),
+            replace(split, X_val=split.X, y_val=split.y, evaluation_rows=None),
             learner,
             Design(split.n_rows, 1.0, "bootstrap", self.seed),
             self.n_models,
@@ -152,16 +152,17 @@ def _values(
     converged = None
     if outcomes is None:
         outcomes, converged = run.record(split, learner, estimate)
-    elif outcomes.n_judges != split.n_rows or outcomes.design.n_rows != split.n_rows:
+    elif outcomes.n_evaluation != split.n_rows or outcomes.design.n_rows != split.n_rows:
         raise InputError(
-            f"outcomes are of {outcomes.design.n_rows} rows judged on {outcomes.n_judges}: the models must "
-            f"be judged on the {split.n_rows} training rows, as record_bootstrap does"
+            f"outcomes are of {outcomes.design.n_rows} rows evaluated on "
+            f"{outcomes.n_evaluation}: the models must "
+            f"be evaluated on the {split.n_rows} training rows, as record_bootstrap does"
         )
     found = estimate(outcomes)
     if np.isnan(found.values).any():
         raise InputError("outcomes: a row is in all or in none of the training sets; record more models")
     votes = count_votes(outcomes, split) if split.task == "classification" else None
-    p_values, share = (None, None) if votes is None else surprise(votes)
+    p_values, fraction = (None, None) if votes is None else surprise(votes)
     return Values.of(
         split,
         found.values,
@@ -169,8 +170,8 @@ def _values(
         stderr=found.stderr,
         counts=found.counts,
         p_values=p_values,
-        unexplained=share,
-        trainings=outcomes.n_models,
+        unexplained=fraction,
+        fits=outcomes.n_models,
         converged=converged,
         seconds=time.perf_counter() - started,
     )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cdvm.data.split import Split
-from cdvm.sampling import Stream, draw_words
+from cdvm.sampling import RandomStream, draw_words
 from cdvm.valuation.base import Rows, Values
 
 __all__ = ["random"]
@@ -20,5 +20,5 @@ def random(split: Rows, learner: Any = None, *, seed: int = 0) -> Values:
     array([..., ..., ...])
     """
     n_rows = split.n_rows if isinstance(split, Split) else split
-    words = draw_words(seed, Stream.VALUES, 0, 1, n_rows)[0]
-    return Values.of(split, (words >> np.uint64(11)) / 2.0**53, "random", trainings=0)
+    words = draw_words(seed, RandomStream.VALUES, 0, 1, n_rows)[0]
+    return Values.of(split, (words >> np.uint64(11)) / 2.0**53, "random", fits=0)

@@ -67,13 +67,13 @@ def enumerate_values(game: Game, weights: Vector, *, seed: int = 0, progress: bo
     n = game.n_rows
     if n > MOST_EXACT:
         raise InputError(
-            f"exact=True with {n} rows would take 2**{n} trainings; it is for at most {MOST_EXACT} rows. "
+            f"exact=True with {n} rows would take 2**{n} fits; it is for at most {MOST_EXACT} rows. "
             "Use exact=False to sample"
         )
     joining = np.concatenate([[0.0], weights])  # weight of the smaller set, by the size with the row
     staying = np.concatenate([weights, [0.0]])
     values = np.zeros(n)
-    with Progress("trainings", 1 << n, enabled=progress) as bar:
+    with Progress("fits", 1 << n, enabled=progress) as bar:
         for first in range(0, 1 << n, _AT_ONCE):
             masks = np.arange(first, min(first + _AT_ONCE, 1 << n))
             inside = (masks[:, None] >> np.arange(n)) & 1

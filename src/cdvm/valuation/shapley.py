@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cdvm.errors import InputError
-from cdvm.sampling import Stream, Subsets, draw_words
+from cdvm.sampling import RandomStream, Subsets, draw_words
 from cdvm.valuation.base import Game, LearnerLike, Rows, Values
 from cdvm.valuation.semivalues import MOST_EXACT, beta_weights, enumerate_values, position_weights
 from cdvm.valuation.stopping import Estimate, StoppingRule, in_rounds
@@ -30,7 +30,7 @@ Vector = NDArray[np.float64]
 _ORDERS = 100  # by default
 _ROUND = 10  # orders walked side by side
 _AT_ONCE = 500  # prefixes trained as one batch
-_NEGLIGIBLE = 1e-4  # share of all weight that places at the end of an order may have and be left out
+_NEGLIGIBLE = 1e-4  # fraction of all weight that places at the end of an order may have and be left out
 
 
 def shapley(
@@ -56,7 +56,7 @@ def shapley(
     exact : bool, optional
         Try all 2^n training sets instead of sampling; by default up to 16 rows.
     n_models : int, optional
-        Trainings to spend when sampling, enough for 2 orders at least; by default those of 100 orders.
+        Fits to spend when sampling, enough for 2 orders at least; by default those of 100 orders.
     tolerance : float
         An order is cut where its rows score this close to all rows; 0 for never.
     stop : StoppingRule, optional
@@ -132,7 +132,7 @@ def _semivalue(method: str, split: Rows, game: Game, alpha: float, beta: float, 
         values, stderr, counts = estimate.values, estimate.stderr, estimate.counts
         meta |= {"exact": False, "orders": walks.done, "converged": converged}
     seconds = time.perf_counter() - started
-    meta |= {"trainings": game.evaluations, "seconds": seconds}
+    meta |= {"fits": game.evaluations, "seconds": seconds}
     return Values.of(split, values, method, stderr=stderr, counts=counts, **meta)
 
 
@@ -164,7 +164,7 @@ class _Walks:
         return converged
 
     def _plan(self, done: int) -> tuple[int, float]:
-        """Orders of the next round, and the share of the budget spent."""
+        """Orders of the next round, and the fraction of the budget spent."""
         budget = self.options.n_models
         if budget is None:
             return min(_ROUND, _ORDERS - done), done / _ORDERS
@@ -175,7 +175,9 @@ class _Walks:
 
     def walk(self, first: int, stop: int) -> None:
         """Walk the orders ``first`` to ``stop``."""
-        words = draw_words(self.options.seed, Stream.PERMUTATIONS, first, stop - first, self.game.n_rows)
+        words = draw_words(
+            self.options.seed, RandomStream.PERMUTATIONS, first, stop - first, self.game.n_rows
+        )
         orders = np.argsort(words, axis=1)
         gains = self._gains(orders, first) * self.weights[: self.length]
         for order, gain, number in zip(orders[:, : self.length], gains, range(first, stop), strict=True):

@@ -31,7 +31,7 @@ __all__ = [
 Vector = NDArray[np.float64]
 Plan = Callable[
     [int], tuple[int, float]
-]  # samples taken -> size of the next round, share of the budget spent
+]  # samples taken -> size of the next round, fraction of the budget spent
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class StoppingRule(ABC):
 
     @abstractmethod
     def completion(self, estimate: Estimate) -> float:
-        """Share of the way to the goal, 1 when it is reached."""
+        """Fraction of the way to the goal, 1 when it is reached."""
 
     def __and__(self, other: StoppingRule) -> StoppingRule:
         return _Combined(self, other, min)

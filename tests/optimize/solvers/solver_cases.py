@@ -16,7 +16,7 @@ def random_matrix(rng, n, m):
 
 
 def clustered_matrix(rng, n, m):
-    """Rows help the judges of their own cluster only."""
+    """Rows help the evaluation rows of their own cluster only."""
     k = int(rng.integers(1, min(n, m) + 1))
     return np.where(
         (np.arange(n) % k)[:, None] == np.arange(m) % k, rng.uniform(0.1, 1.0, k)[np.arange(m) % k], 0.0
@@ -52,17 +52,17 @@ KINDS = {
 
 
 @st.composite
-def programs(draw, max_rows=30, max_judges=30):
+def programs(draw, max_rows=30, max_evaluation=30):
     """Programs of all kinds, shapes, budgets, trade-offs and caps, the extremes included."""
-    n, m = draw(st.integers(1, max_rows)), draw(st.integers(1, max_judges))
+    n, m = draw(st.integers(1, max_rows)), draw(st.integers(1, max_evaluation))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     matrix = KINDS[draw(st.sampled_from(sorted(KINDS)))](rng, n, m)
     budget = draw(st.one_of(st.just(1), st.just(n), st.integers(1, n)))
     # HiGHS' tolerances are absolute: it cannot serve as the truth where alpha is all but 0
     alpha = draw(st.one_of(st.sampled_from([0.0, 0.1, 0.3, 0.5, 1.0]), st.floats(0.01, 1.0)))
-    share = draw(st.sampled_from([0.0, 0.1, 0.5, 1.0, 2.0]))
+    fraction = draw(st.sampled_from([0.0, 0.1, 0.5, 1.0, 2.0]))
     program = Program(matrix, budget, alpha)
-    return program.replace(kappa=share * program.cap)
+    return program.replace(kappa=fraction * program.kappa)
 
 
 def digits_attribution(n=150, m=60, n_models=600, inclusion=0.1):
@@ -85,7 +85,7 @@ def assert_feasible(program, solution):
     assert w.shape == (program.n_rows,)
     assert w.min() >= 0.0
     assert w.max() <= 1.0
-    assert abs(w.sum() - program.size) <= 1e-9
+    assert abs(w.sum() - program.budget) <= 1e-9
     assert solution.multipliers.min() >= 0.0
     assert solution.multipliers.max() <= 1.0 - program.alpha
 
@@ -108,5 +108,5 @@ def distance(program, first, second):
 def brute_force(program):
     """The best objective over all sets of S rows."""
     matrix = program.attribution.dense()
-    sets = itertools.combinations(range(program.n_rows), program.size)
+    sets = itertools.combinations(range(program.n_rows), program.budget)
     return max(program.objective_at(matrix[list(rows)].sum(axis=0)) for rows in sets)

@@ -11,10 +11,10 @@ from cdvm.optimize.solvers.column_generation import solve_column_generation
 from cdvm.optimize.solvers.interior_point import solve_interior_point
 
 
-@given(programs(max_rows=80, max_judges=12), st.integers(1, 10))
+@given(programs(max_rows=80, max_evaluation=12), st.integers(1, 10))
 @settings(max_examples=60, deadline=None)
 def test_ends_with_the_objective_of_the_full_solve(program, extra):
-    solution = solve_column_generation(program, working=program.size + extra)
+    solution = solve_column_generation(program, working=program.budget + extra)
     assert_certified(program, solution, 1e-6)
     assert distance(program, solution.objective, solve_interior_point(program).objective) <= 1e-6
 
@@ -23,7 +23,7 @@ def test_ends_with_the_objective_of_the_full_solve(program, extra):
 @pytest.mark.parametrize("inner", ["interior_point", "highs"])
 def test_many_rows_need_a_small_working_set(kind, inner):
     program = Program(KINDS[kind](np.random.default_rng(7), 2000, 10), 25, alpha=0.3)
-    program = program.replace(kappa=0.5 * program.cap)
+    program = program.replace(kappa=0.5 * program.kappa)
     solution = solve_column_generation(program, working=60, inner=inner)
     assert_certified(program, solution, 1e-6)
     assert distance(program, solution.objective, solve_interior_point(program).objective) <= 2e-6
@@ -43,7 +43,7 @@ def test_implicit_attribution_is_met_in_blocks_of_the_working_set(monkeypatch):
     solution = solve_column_generation(program, working=20, tolerance=1e-5)
     assert max(largest) <= 20
     assert_feasible(program, solution)
-    dense = Program(MatrixAttribution(block(attribution)), 8, kappa=program.cap)
+    dense = Program(MatrixAttribution(block(attribution)), 8, kappa=program.kappa)
     assert solution.objective == pytest.approx(solve_interior_point(dense).objective, rel=2e-5)
 
 

@@ -40,20 +40,20 @@ def assert_feasible(weights: np.ndarray, size: int) -> None:
     kind=st.sampled_from(["dense", "sparse", "sparse32", "implicit"]),
     n=st.integers(1, 40),
     m=st.integers(1, 25),
-    share=st.floats(0, 1),
+    fraction=st.floats(0, 1),
     alpha=st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0]),
     factor=st.sampled_from([0.0, 0.3, 1.0, 2.0]),
     iterations=st.sampled_from([1, 7, 40, 3000]),
     seed=st.integers(0, 10_000),
 )
-def test_gap_bounds_the_distance_to_highs_optimum(kind, n, m, share, alpha, factor, iterations, seed):
+def test_gap_bounds_the_distance_to_highs_optimum(kind, n, m, fraction, alpha, factor, iterations, seed):
     attribution = make(kind, n, m, seed)
-    program = Program(attribution, budget=max(1, round(share * n)), alpha=alpha)
-    program = program.replace(kappa=factor * program.cap)
+    program = Program(attribution, budget=max(1, round(fraction * n)), alpha=alpha)
+    program = program.replace(kappa=factor * program.kappa)
     solution = solve_first_order(program, max_iterations=iterations)
     optimum = solve_lp(program).objective
     slack = 1e-6 * max(1.0, abs(optimum))
-    assert_feasible(solution.weights, program.size)
+    assert_feasible(solution.weights, program.budget)
     assert solution.objective <= optimum + slack
     assert solution.bound >= optimum - slack
     assert solution.gap == pytest.approx(program.gap(solution.objective, solution.bound), abs=1e-12)
@@ -64,7 +64,7 @@ def test_gap_bounds_the_distance_to_highs_optimum(kind, n, m, share, alpha, fact
 @pytest.mark.parametrize("kind", ["dense", "sparse", "sparse32", "implicit"])
 def test_reaches_a_tight_gap(kind):
     program = Program(make(kind, 80, 30, 3), budget=12)
-    program = program.replace(kappa=0.5 * program.cap)
+    program = program.replace(kappa=0.5 * program.kappa)
     solution = solve_first_order(program, tolerance=1e-4, max_iterations=20_000)
     assert solution.status == "optimal"
     assert solution.gap <= 1e-4
@@ -146,13 +146,13 @@ def test_warm_start_of_another_attribution_is_refused():
 @given(
     values=st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=30),
     scale=st.sampled_from([1e-6, 1.0, 1e4]),
-    share=st.floats(0, 1),
+    fraction=st.floats(0, 1),
     start=st.none() | st.floats(-1e3, 1e3),
 )
-@example(values=[420.0, 420.0, 420.0], scale=1e4, share=0.0, start=None)
-def test_projection_is_the_nearest_feasible_point(values, scale, share, start):
+@example(values=[420.0, 420.0, 420.0], scale=1e4, fraction=0.0, start=None)
+def test_projection_is_the_nearest_feasible_point(values, scale, fraction, start):
     z = np.array(values) * scale
-    size = max(1, round(share * len(z)))
+    size = max(1, round(fraction * len(z)))
     weights, _ = project(z, size, start)
     assert weights.sum() == pytest.approx(size, abs=1e-9)
     assert weights.min() >= 0

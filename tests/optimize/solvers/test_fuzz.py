@@ -30,13 +30,13 @@ def constant(rng, n, m):
 
 
 def balanced(rng, n, m):
-    """Rows that add nothing over all judges together, but for rounding."""
+    """Rows that add nothing over all evaluation rows together, but for rounding."""
     matrix = KINDS["random"](rng, n, m)
     return matrix - matrix.mean(axis=1, keepdims=True)
 
 
 def holes(rng, n, m):
-    """Rows and judges without any attribution."""
+    """Rows and evaluation rows without any attribution."""
     matrix = KINDS["random"](rng, n, m)
     matrix[rng.random(n) < 0.4] = 0.0
     matrix[:, rng.random(m) < 0.4] = 0.0
@@ -44,7 +44,7 @@ def holes(rng, n, m):
 
 
 def uneven(rng, n, m):
-    """Judges whose entries differ by six orders of magnitude."""
+    """Evaluation rows whose entries differ by six orders of magnitude."""
     return KINDS["random"](rng, n, m) * 10.0 ** rng.uniform(-6, 0, m)
 
 
@@ -52,8 +52,8 @@ ALL = KINDS | {"constant": constant, "balanced": balanced, "holes": holes, "unev
 
 
 @st.composite
-def any_program(draw, rows=25, judges=12):
-    n, m = draw(st.integers(1, rows)), draw(st.integers(1, judges))
+def any_program(draw, rows=25, evaluation=12):
+    n, m = draw(st.integers(1, rows)), draw(st.integers(1, evaluation))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     matrix = ALL[draw(st.sampled_from(sorted(ALL)))](rng, n, m)
     if draw(st.booleans()):
@@ -67,7 +67,7 @@ def any_program(draw, rows=25, judges=12):
 
 def measure(program):
     """What a difference of objectives is small against."""
-    return max(program._scale, program.size * float(np.abs(program.attribution.dense()).max()))
+    return max(program._scale, program.budget * float(np.abs(program.attribution.dense()).max()))
 
 
 def claims(solution, program, method):
@@ -91,13 +91,13 @@ def test_all_methods_agree_and_prove_what_they_say(program):
             assert solution.gap <= 1.01 * TOLERANCES[method], method
 
 
-@given(any_program(rows=9, judges=5))
+@given(any_program(rows=9, evaluation=5))
 @FUZZED
 def test_whole_weights_are_the_best_of_all_sets(program):
     solution, best = solve(program, "milp", gap=0.0), brute_force(program)
     slack = 1e-6 * measure(program)
     assert set(solution.weights) <= {0.0, 1.0}
-    assert solution.weights.sum() == program.size
+    assert solution.weights.sum() == program.budget
     assert best - slack <= solution.objective <= best + slack
     assert best - slack <= solution.bound
     claims(solution, program, "milp")

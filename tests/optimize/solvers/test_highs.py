@@ -13,16 +13,16 @@ from cdvm.optimize.solvers.highs import solve_lp, solve_milp
 def through_cvxpy(program):
     w = cp.Variable(program.n_rows)
     influence = program.attribution.dense().T @ w
-    excess = cp.sum(cp.pos(influence - program.cap))
+    excess = cp.sum(cp.pos(influence - program.kappa))
     objective = cp.Maximize(program.alpha * cp.sum(influence) - (1 - program.alpha) * excess)
-    return cp.Problem(objective, [w >= 0, w <= 1, cp.sum(w) == program.size]).solve(solver=cp.CLARABEL)
+    return cp.Problem(objective, [w >= 0, w <= 1, cp.sum(w) == program.budget]).solve(solver=cp.CLARABEL)
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
 @pytest.mark.parametrize("alpha", [0.1, 0.5])
 def test_linear_program_matches_cvxpy(kind, alpha):
     program = Program(KINDS[kind](np.random.default_rng(5), 50, 20), 8, alpha)
-    for kappa in (0.0, 0.5 * program.cap, program.cap):
+    for kappa in (0.0, 0.5 * program.kappa, program.kappa):
         other = program.replace(kappa=kappa)
         solution = solve_lp(other)
         assert_feasible(other, solution)
@@ -38,7 +38,7 @@ def test_linear_program_is_certified(program):
     assert solution.gap <= 1e-6
 
 
-@given(programs(max_rows=12, max_judges=6))
+@given(programs(max_rows=12, max_evaluation=6))
 @settings(max_examples=50, deadline=None)
 def test_mixed_integer_program_matches_brute_force(program):
     solution = solve_milp(program, gap=0.0)
@@ -57,9 +57,9 @@ def test_mixed_integer_program_matches_brute_force(program):
 def test_no_cluster_is_emptied_when_the_cap_is_the_weakest_clusters_gain(clusters, data):
     """The paper's lemma: block T of gains tau_k > 0, kappa = min tau, S >= K, alpha = 1/2."""
     rows = np.repeat(np.arange(len(clusters)), [c[0] for c in clusters])
-    judges = np.repeat(np.arange(len(clusters)), [c[1] for c in clusters])
+    evaluation = np.repeat(np.arange(len(clusters)), [c[1] for c in clusters])
     tau = np.array([c[2] for c in clusters])
-    matrix = np.where(rows[:, None] == judges, tau[judges], 0.0)
+    matrix = np.where(rows[:, None] == evaluation, tau[evaluation], 0.0)
     budget = data.draw(st.integers(len(clusters), len(rows)))
     program = Program(matrix, budget, alpha=0.5, kappa=float(tau.min()))
     kept = solve_milp(program, gap=0.0).weights > 0.5

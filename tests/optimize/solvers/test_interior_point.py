@@ -33,7 +33,7 @@ def test_matches_highs_optimum_and_is_certified(program):
 def test_matches_highs_on_every_kind_of_attribution(kind, shape, alpha):
     matrix = KINDS[kind](np.random.default_rng(3), *shape)
     program = Program(matrix, budget=15, alpha=alpha)
-    for kappa in (0.0, 0.3 * program.cap, program.cap):
+    for kappa in (0.0, 0.3 * program.kappa, program.kappa):
         other = program.replace(kappa=kappa)
         assert_matches_highs(other, solve_interior_point(other))
 
@@ -43,14 +43,14 @@ def test_matches_highs_on_every_kind_of_attribution(kind, shape, alpha):
 def test_matches_highs_on_real_attribution(budget, alpha):
     program = Program(digits_attribution().dense(), budget, alpha)
     for factor in (0.5, 1.0, 2.0):
-        other = program.replace(kappa=factor * program.cap)
+        other = program.replace(kappa=factor * program.kappa)
         assert_matches_highs(other, solve_interior_point(other))
 
 
 def test_implicit_attribution_is_certified_as_an_array():
     implicit = Program(digits_attribution(), budget=15)
     solution = solve_interior_point(implicit)
-    dense = Program(implicit.attribution.dense(), 15, kappa=implicit.cap)
+    dense = Program(implicit.attribution.dense(), 15, kappa=implicit.kappa)
     assert_certified(dense, solution)
 
 
@@ -88,25 +88,25 @@ def test_full_budget_keeps_every_row():
 def test_weak_duality_holds_for_any_weights_and_multipliers(program, seed):
     rng = np.random.default_rng(seed)
     solution = solve_interior_point(program)
-    rows = rng.permutation(program.n_rows)[: program.size]
+    rows = rng.permutation(program.n_rows)[: program.budget]
     slack = 1e-9 * (1 + abs(solution.objective))
     assert program.objective(np.isin(np.arange(program.n_rows), rows).astype(float)) <= solution.bound + slack
-    assert program.bound(rng.uniform(0, 1, program.n_judges)) >= solution.objective - slack
+    assert program.bound(rng.uniform(0, 1, program.n_evaluation)) >= solution.objective - slack
 
 
 @given(programs(), st.floats(0.01, 1), st.floats(0, 2), st.integers(0, 100))
 @settings(max_examples=60, deadline=None)
 def test_warm_start_reaches_the_same_optimum(program, alpha, factor, shift):
     warm = solve_interior_point(program)
-    budget = 1 + (program.size + shift) % program.n_rows
-    other = program.replace(alpha=alpha, kappa=factor * program.cap, budget=budget)
+    budget = 1 + (program.budget + shift) % program.n_rows
+    other = program.replace(alpha=alpha, kappa=factor * program.kappa, budget=budget)
     assert_matches_highs(other, solve_interior_point(other, warm=warm))
 
 
 def test_warm_start_of_another_shape_is_refused():
     rng = np.random.default_rng(0)
     warm = solve_interior_point(Program(rng.normal(size=(8, 3)), 2))
-    with pytest.raises(InputError, match="8 rows × 3 judges"):
+    with pytest.raises(InputError, match="8 rows × 3 evaluation rows"):
         solve_interior_point(Program(rng.normal(size=(9, 4)), 2, kappa=0.1), warm=warm)
 
 
@@ -135,7 +135,7 @@ def test_tolerance_must_be_positive():
         solve_interior_point(Program(np.eye(3), 1), tolerance=0)
 
 
-@pytest.mark.parametrize("system", [newton.JudgeSystem, newton.RowSystem])
+@pytest.mark.parametrize("system", [newton.EvaluationSystem, newton.RowSystem])
 @pytest.mark.parametrize(("spread", "precision"), [(1.0, float), (1e6, float), (2.0, np.float32)])
 def test_step_systems_solve_the_full_equations(system, spread, precision):
     rng = np.random.default_rng(0)
@@ -143,7 +143,7 @@ def test_step_systems_solve_the_full_equations(system, spread, precision):
     matrix = rng.normal(size=(n, m))
     d, e = spread ** rng.uniform(-1, 1, n), spread ** rng.uniform(-1, 1, m)
     a, b, c = rng.normal(size=n), rng.normal(size=m), 0.7
-    norms = (matrix**2).sum(axis=1 if system is newton.JudgeSystem else 0)
+    norms = (matrix**2).sum(axis=1 if system is newton.EvaluationSystem else 0)
     dw, dlam, deta = system(matrix, matrix.astype(precision), d, e, norms, 1e-9).solve(a, b, c)
     scale = 1 + np.abs(matrix @ dlam).max() + abs(deta)
     assert np.abs(dw / d + matrix @ dlam + deta - a).max() <= 1e-7 * scale

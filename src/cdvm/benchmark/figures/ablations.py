@@ -158,22 +158,27 @@ def _exposure(ax: Axes, table: pd.DataFrame) -> None:
 
 
 def _kappa(ax: Axes, table: pd.DataFrame) -> None:
-    """The share of each kappa at every budget, small ones dark, and the mean as a line."""
+    """The fraction of each kappa at every budget, small ones dark, and the mean as a line."""
     import matplotlib as mpl
 
-    wide = table.pivot(index="percent", columns="kappa", values="share").fillna(0.0)
+    wide = table.pivot(index="percent", columns="kappa", values="fraction").fillna(0.0)
     shades = mpl.colormaps["cividis"](np.linspace(0.0, 1.0, wide.shape[1]))
     bottom = np.zeros(len(wide))
     at = np.arange(len(wide))
-    for shade, (value, share) in zip(shades, wide.items(), strict=True):
-        ax.bar(at, share.to_numpy(), 0.75, bottom=bottom, color=shade, label=f"{value:g}", edgecolor="white")
-        bottom += share.to_numpy()
+    for shade, (value, fraction) in zip(shades, wide.items(), strict=True):
+        ax.bar(
+            at, fraction.to_numpy(), 0.75, bottom=bottom, color=shade, label=f"{value:g}", edgecolor="white"
+        )
+        bottom += fraction.to_numpy()
     mean = table.groupby("percent")["mean"].first()
     for x, value in zip(at, mean, strict=True):
         ax.text(float(x), 1.02, f"{value:.2f}", ha="center", fontsize=7)
     ax.set_xticks(at, [f"{level:g}" for level in wide.index])
     ax.set(
-        xlabel="rows kept, % (above: the mean)", ylabel="share of runs", title="kappa chosen", ylim=(0, 1.1)
+        xlabel="rows kept, % (above: the mean)",
+        ylabel="fraction of runs",
+        title="kappa chosen",
+        ylim=(0, 1.1),
     )
     _legend_beside(ax, title="kappa")
 
@@ -252,17 +257,17 @@ def spectrum(frame: pd.DataFrame) -> Figure | None:
     ax = figure.subplots()
     at, left = np.arange(len(table))[::-1], np.zeros(len(table))
     for name, color in zip(ablations.BANDS, _BANDS, strict=True):
-        share = 100 * table[name].to_numpy()
-        ax.barh(at, share, 0.7, left=left, color=color, label=name, edgecolor="white", linewidth=0.4)
-        for y, start, width in zip(at, left, share, strict=True):
+        fraction = 100 * table[name].to_numpy()
+        ax.barh(at, fraction, 0.7, left=left, color=color, label=name, edgecolor="white", linewidth=0.4)
+        for y, start, width in zip(at, left, fraction, strict=True):
             if width >= 4:
                 shade = "white" if color in {"#2B2B2B", "#6B6B6B", "#0072B2"} else "black"
                 ax.text(
                     start + width / 2, y, f"{width:.0f}", ha="center", va="center", color=shade, fontsize=7
                 )
-        left += share
-    for y, share in zip(at, table["majority"], strict=True):
-        ax.plot([100 - 100 * share] * 2, [y - 0.43, y + 0.43], color="black", linewidth=1.6)
+        left += fraction
+    for y, fraction in zip(at, table["majority"], strict=True):
+        ax.plot([100 - 100 * fraction] * 2, [y - 0.43, y + 0.43], color="black", linewidth=1.6)
     ax.set_yticks(at, table["dataset"].to_list())
     ax.set(
         xlim=(0, 100),

@@ -69,7 +69,7 @@ def cluster_removed() -> Figure:
     for k, ax in enumerate(figure.subplots(2, 2).flat):
         kept = np.flatnonzero(scene.member != k)
         accuracy = evaluate_sets(
-            scene.split, make_learner("mlp"), [kept], scene.split.judges, n_jobs=1, progress=False
+            scene.split, make_learner("mlp"), [kept], scene.split.evaluation, n_jobs=1, progress=False
         ).mean()
         _decision(ax, kept)
         ax.set_title(f"without cluster {k + 1}: accuracy {accuracy:.2f}")
@@ -131,7 +131,7 @@ def _orders(ax: Axes) -> None:
     for name, order, color, marker, line in lines:
         sets = [np.sort(order[gone:]) for gone in range(8)]
         scores = evaluate_sets(
-            scene.split, ClusterLearner(), sets, scene.split.judges, n_jobs=1, progress=False
+            scene.split, ClusterLearner(), sets, scene.split.evaluation, n_jobs=1, progress=False
         )
         ax.plot(np.arange(8), scores[0].mean(axis=1), color=color, marker=marker, linestyle=line, label=name)
     ax.set(xlabel="rows removed", ylabel="accuracy", ylim=(0, 1.05))

@@ -37,7 +37,7 @@ class Figures:
 
 
 def main_results(frame: pd.DataFrame) -> Figure | None:
-    """Test accuracy over the share of rows kept, a panel for each data set."""
+    """Test accuracy over the fraction of rows kept, a panel for each data set."""
     table = summary.compare_with_paper(frame)
     datasets = summary.in_order(table["dataset"])
     figure, axes = panels(len(datasets))
@@ -58,7 +58,7 @@ def _main_panel(ax: Axes, table: pd.DataFrame) -> None:
     for number, method in enumerate(methods):
         rows, style = table[table["method"] == method].sort_values("percent"), style_of(method, number)
         if method == "Random":
-            low, high = rows["accuracy"] - rows["deviation"], rows["accuracy"] + rows["deviation"]
+            low, high = rows["accuracy"] - rows["std"], rows["accuracy"] + rows["std"]
             ax.fill_between(rows["percent"], low, high, color=style.color, alpha=0.15, linewidth=0)
         draw_curve(ax, rows, style, method, zorder=3)
         if "paper" in rows.columns:
@@ -98,7 +98,7 @@ def write_figures(
         The rows of a run.
     directory : path
     clusters : bool
-        Draw the paper's synthetic clusters too, which takes no results but a few trainings.
+        Draw the paper's synthetic clusters too, which takes no results but a few fits.
 
     Returns
     -------

@@ -88,8 +88,8 @@ def _chosen(frame: pd.DataFrame, value: str) -> Report | None:
     grid = sorted(data[value].unique())
     groups: dict[str, list[list[Cell]]] = {}
     for (dataset, percent), part in data.groupby(["dataset", "percent"], sort=False):
-        share = part.set_index(value)["share"]
-        cells = [Cell(f"{100 * share.get(v, 0.0):.0f}") for v in grid]
+        fraction = part.set_index(value)["fraction"]
+        cells = [Cell(f"{100 * fraction.get(v, 0.0):.0f}") for v in grid]
         line = [Cell(f"{percent:g}"), *cells, Cell(f"{part['mean'].iloc[0]:.2f}")]
         groups.setdefault("all data sets" if dataset == "all" else str(dataset), []).append(line)
     headings = ["kept %", *(f"{value} {v:g}" for v in grid), "mean"]
@@ -131,9 +131,10 @@ def spectrum(frame: pd.DataFrame) -> Report | None:
     data = pd.concat([data, average], ignore_index=True)[list(data.columns)]
     formats = {name: ".1%" for name in data.columns if name != "dataset"}
     note = (
-        "Shares of the training rows. Kept by more than half of the repetitions at one budget "
+        "Fractions of the training rows. Kept by more than half of the repetitions at one budget "
         f"(budget-specific), two or three, four or more, or all (stable core) of {len(LEVELS)} budgets; the "
-        "others by the largest share of repetitions at any budget: never < 1 %, rarely < 10 %, occasionally "
+        "others by the largest fraction of repetitions at any budget: never < 1 %, rarely < 10 %, "
+        "occasionally "
         "< 30 %, approaching up to 50 %."
     )
     return plain_report("spectrum", "How often rows are kept by CDVM5k", data, formats, note=note)

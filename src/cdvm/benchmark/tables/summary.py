@@ -1,8 +1,8 @@
-"""Results condensed: means and deviations, normalised performance, seconds.
+"""Results condensed: means and standard deviations, normalised performance, seconds.
 
 Every function takes the rows of a run, one for each (data set, method, budget, repetition, draw), and gives a
-table. ``percent`` is the share of the training rows kept, in percent. Random has several sets for each
-repetition: deviations are over all of them, as in the paper, and paired comparisons use their mean.
+table. ``percent`` is the fraction of the training rows kept, in percent. Random has several sets for each
+repetition: standard deviations are over all of them, as in the paper, and paired comparisons use their mean.
 """
 
 from __future__ import annotations
@@ -101,10 +101,10 @@ def by_repetition(frame: pd.DataFrame, value: str = "accuracy") -> pd.Series[flo
 
 
 def means(frame: pd.DataFrame) -> pd.DataFrame:
-    """Mean and deviation of the test accuracy for each (dataset, method, percent)."""
+    """Mean and standard deviation of the test accuracy for each (dataset, method, percent)."""
     rows = checked(frame)
     grouped = rows.groupby(["dataset", "method", "percent"], sort=False)
-    table = grouped["accuracy"].agg(accuracy="mean", deviation="std").reset_index()
+    table = grouped["accuracy"].agg(accuracy="mean", std="std").reset_index()
     table["budget"] = grouped["budget"].first().to_numpy()
     table["repetitions"] = grouped["repetition"].nunique().to_numpy()
     if "worst_class" in rows.columns:
@@ -116,7 +116,7 @@ def means(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def compare_with_paper(frame: pd.DataFrame) -> pd.DataFrame:
-    """Our mean and deviation, the paper's beside them, and ours minus the paper's."""
+    """Our mean and standard deviation, the paper's beside them, and ours minus the paper's."""
     table = means(main_rows(frame))
     if not follows_paper(frame):
         return table

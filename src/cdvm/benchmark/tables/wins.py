@@ -218,9 +218,9 @@ def _beside_all(frame: pd.DataFrame) -> list[Line]:
     average = means(main_rows(frame)).set_index(["method", "percent", "dataset"])["accuracy"]
     if "All" not in average.index.get_level_values("method"):
         return []
-    everything = average.loc["All"].droplevel("percent")
+    all_rows = average.loc["All"].droplevel("percent")
     few = average[(average.index.get_level_values("percent") == 5)].loc[REFINED].droplevel("percent")
-    apart = (few - everything).dropna()
+    apart = (few - all_rows).dropna()
     return [
         _count(f"{REFINED} at 5 % within 2 points of all rows (data sets)", apart >= -0.02 - 1e-12),
         _count(f"{REFINED} at 5 % above all rows (data sets)", apart > 0),
@@ -228,7 +228,7 @@ def _beside_all(frame: pd.DataFrame) -> list[Line]:
 
 
 def refinement(frame: pd.DataFrame) -> pd.DataFrame:
-    """What refining costs and brings in every setting: gain over CDVM5k (or CDVM), seconds, trainings."""
+    """What refining costs and brings in every setting: gain over CDVM5k (or CDVM), seconds, fits."""
     rows = _contenders(frame)
     methods = set(rows["method"])
     plain = next((name for name in ("CDVM5k", "CDVM") if name in methods), None)
@@ -237,7 +237,7 @@ def refinement(frame: pd.DataFrame) -> pd.DataFrame:
     table = paired(frame, [REFINED], [plain]).drop(columns=["method", "rival", "repetitions"])
     wide = _wide(rows)
     table = table.merge(wide[[plain, REFINED]].reset_index(), on=_SETTING)
-    told = ["seconds_optimise", "trainings", "optimism"]
+    told = ["seconds_optimise", "fits", "optimism"]
     known = [name for name in told if name in rows.columns]
     more = rows[rows["method"] == REFINED].groupby(_SETTING)[known].mean().reset_index()
     first = [*_SETTING, plain, REFINED]

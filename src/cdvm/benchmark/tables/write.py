@@ -21,7 +21,7 @@ _PERCENT = {"percent": "kept %"}
 
 
 def results(frame: pd.DataFrame) -> Report | None:
-    """The paper's table: our mean ± deviation, below it the paper's and the difference."""
+    """The paper's table: our mean ± standard deviation, below it the paper's and the difference."""
     data = summary.compare_with_paper(frame)
     levels = sorted((p for p in data["percent"].unique() if p < 100), reverse=True)
     beside = "paper" in data.columns
@@ -29,10 +29,11 @@ def results(frame: pd.DataFrame) -> Report | None:
         str(dataset): _result_lines(part, levels, beside)
         for dataset, part in data.groupby("dataset", sort=False)
     }
-    note = f"Test accuracy, mean ± deviation of {data['repetitions'].max()} repetitions; the best is bold."
+    count = data["repetitions"].max()
+    note = f"Test accuracy, mean ± standard deviation of {count} repetitions; the best is bold."
     note += " Below: the paper's value and ours minus the paper's." if beside else ""
     headings = ["method", *(f"{level:g} %" for level in levels)]
-    return Report("results", "Test accuracy over the share of rows kept", data, headings, groups, note)
+    return Report("results", "Test accuracy over the fraction of rows kept", data, headings, groups, note)
 
 
 def _result_lines(part: pd.DataFrame, levels: list[float], beside: bool) -> list[list[Cell]]:
@@ -52,8 +53,8 @@ def _result_lines(part: pd.DataFrame, levels: list[float], beside: bool) -> list
 
 def _result_cell(row: pd.Series[float], best: float | None, beside: bool) -> Cell:
     text = f"{row['accuracy']:.3f}"
-    if pd.notna(row["deviation"]):
-        text += f" ± {row['deviation']:.3f}"
+    if pd.notna(row["std"]):
+        text += f" ± {row['std']:.3f}"
     apart = round(row["difference"], 3) + 0.0 if beside else 0.0  # no -0.000
     below = f"{row['paper']:.3f} ({apart:+.3f})" if beside and pd.notna(row["paper"]) else ""
     return Cell(text, below, best is not None and row["accuracy"] >= best)
@@ -123,11 +124,11 @@ def refinement(frame: pd.DataFrame) -> Report | None:
     formats |= {
         "p": ".2g",
         "seconds_optimise": ".2f",
-        "trainings": ",.0f",
+        "fits": ",.0f",
         "optimism": "+.4f",
         "percent": "g",
     }
-    title = "Refined sets: gain, seconds and trainings of one selection"
+    title = "Refined sets: gain, seconds and fits of one selection"
     return plain_report("refinement", title, data, formats, headings=_PERCENT, by="dataset", left=0)
 
 

@@ -1,13 +1,14 @@
-"""Judges of a search: the validation rows, and the training rows that a set leaves out.
+"""Evaluation rows of a search: the validation rows, and the training rows that a set leaves out.
 
 A model trained on a few rows can be asked about all others. Rows left out carry labels as good as those of
 the validation rows and there are usually more of them, so a search that listens to both has far less to
-overfit. A row cannot judge a model that was trained on it: two sets are compared on the judges outside both.
+overfit. A row cannot evaluate a model that was trained on it: two sets are compared on the evaluation rows
+outside both.
 
-What a judge says of a model is smooth. Its margin (score of the true class less the best other) over the
-model's mean absolute margin is *r*, and it says σ(16r): it moves with every row exchanged, yet is so close to
-right or wrong that a model is not better for being equally sure of everything. A learner that gives no scores
-is asked right or wrong, one for regression its squared error.
+What an evaluation row says of a model is smooth. Its margin (score of the true class less the best other)
+over the model's mean absolute margin is *r*, and it says σ(16r): it moves with every row exchanged, yet is
+so close to right or wrong that a model is not better for being equally sure of everything. A learner that
+gives no scores is asked right or wrong, one for regression its squared error.
 """
 
 from __future__ import annotations
@@ -29,37 +30,37 @@ from cdvm.learners.base import Learner, Trainer
 from cdvm.outcomes.recording import margin_of
 from cdvm.sampling import Subsets
 
-__all__ = ["Judged", "Panel", "Score", "check_judges", "check_score"]
+__all__ = ["HeldOutScorer", "RowScores", "Score", "check_evaluation", "check_score"]
 
 Score = Literal["accuracy", "balanced", "squared_error"]
 Rows = NDArray[np.int64]
 
 _STEEPNESS = 16.0
-_MOST_ROWS = 5_000  # training rows that judge; of a larger table a random sample does
-_HELD_BACK = 10  # one judge in so many is not searched on
+_MOST_ROWS = 5_000  # training rows that serve as evaluation rows; of a larger table a random sample does
+_HELD_BACK = 10  # one evaluation row in so many is not searched on
 _PIECE = 16  # models a task trains
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
-    """What judges say of several models, and which of them may: each of shape (n_models, n_judges).
+class RowScores:
+    """Scores of several models on every evaluation row, and which count: each (n_models, n_evaluation).
 
     ``scores`` are smooth; ``right`` is what they stand for: 1 or 0 (the negative squared error, for
-    regression), or the mean over several trainings.
+    regression), or the mean over several fits.
     """
 
     scores: NDArray[np.float32]
     right: NDArray[np.float32]
     outside: NDArray[np.bool_]
 
-    def __getitem__(self, k: int) -> Judged:
+    def __getitem__(self, k: int) -> RowScores:
         """The ``k``-th model alone."""
         one = slice(k, k + 1)
-        return Judged(self.scores[one], self.right[one], self.outside[one])
+        return RowScores(self.scores[one], self.right[one], self.outside[one])
 
 
-class Panel:
-    """The judges of one split, at work on the models of one learner.
+class HeldOutScorer:
+    """The evaluation rows of one split, at work on the models of one learner.
 
     Parameters
     ----------
@@ -67,10 +68,10 @@ class Panel:
     learner : Learner
     score : {"accuracy", "balanced", "squared_error"}, optional
         ``"balanced"`` gives every class the same weight.
-    judges : {"all", "validation"}
-        Whether training rows judge too.
+    evaluation : {"all", "validation"}
+        Whether training rows are evaluation rows too.
     seed : int
-        Decides the judges held back and all randomness of the learner.
+        Decides the evaluation rows held back and all randomness of the learner.
     n_jobs : int
 
     Models are trained inside a ``with`` block, which keeps the workers.
@@ -82,24 +83,24 @@ class Panel:
         learner: Learner,
         *,
         score: Score | None = None,
-        judges: Literal["all", "validation"] = "all",
+        evaluation: Literal["all", "validation"] = "all",
         seed: int = 0,
         n_jobs: int | None = -1,
     ) -> None:
         self.split, self.stochastic, self.seed = split, learner.stochastic, seed
         rng = np.random.default_rng([seed, 1])
-        X, self.y, self.rows = _judges(split, judges, rng)
+        X, self.y, self.rows = _evaluation(split, evaluation, rng)
         self._trainer = learner.bind(split, X)
         self.batched = self._trainer.prefer == "threads"
         self.weights = _weights(split, self.y, score)
         self.held = _every(_HELD_BACK, self.y, rng)
         self._searched = np.where(self.held, np.float32(0), self.weights)
-        self.trainings = 0
+        self.fits = 0
         self._labels_only = False
         self._parallel = Parallel(n_jobs=n_jobs, prefer=self._trainer.prefer)
         self._open = ExitStack()
 
-    def __enter__(self) -> Panel:
+    def __enter__(self) -> HeldOutScorer:
         # BLAS rounds differently with other numbers of threads: one for each task
         self._open.enter_context(threadpool_limits(1))
         self._open.enter_context(self._parallel)
@@ -108,7 +109,7 @@ class Panel:
     def __exit__(self, *error: object) -> None:
         self._open.close()
 
-    def judge(self, sets: Rows, number: int = 0) -> Judged:
+    def score_rows(self, sets: Rows, number: int = 0) -> RowScores:
         """Train on each set, one a line; equal numbers give models equal randomness.
 
         That holds place by place: two sets that share a row at the same place of their lines see it at the
@@ -117,39 +118,39 @@ class Panel:
         subsets = self._subsets(sets, number)
         pieces = [slice(k, k + _PIECE) for k in range(0, len(sets), _PIECE)]
         scores = self._scores([subsets[piece] for piece in pieces])
-        self.trainings += len(sets)
+        self.fits += len(sets)
         outside = np.ones(scores.shape, dtype=bool)
         first = len(self.y) - len(self.rows)
         outside[:, first:] = subsets.members[:, self.rows].toarray() == 0
         right = scores if self.split.task == "regression" else (scores > 0.5).astype(np.float32)
-        return Judged(scores, right, outside)
+        return RowScores(scores, right, outside)
 
-    def compare(self, models: Judged, other: Judged) -> NDArray[np.float64]:
-        """How much better each model is than another, on the judges outside both that are searched on."""
+    def compare(self, models: RowScores, other: RowScores) -> NDArray[np.float64]:
+        """How much better each model is than another, on rows outside both that are searched on."""
         both = models.outside & other.outside
         difference = np.where(both, models.scores - other.scores, np.float32(0))
         return np.asarray(difference @ self._searched / np.maximum(both @ self._searched, 1e-12))
 
-    def confirm(self, model: Judged, other: Judged) -> tuple[float, float]:
-        """How much better one model is than another on the judges held back, and the standard error."""
+    def confirm(self, model: RowScores, other: RowScores) -> tuple[float, float]:
+        """How much better one model is than another on rows held back, and the standard error."""
         weights = np.where((model.outside & other.outside)[0], self.weights - self._searched, 0)
         total = max(float(weights.sum()), 1e-12)
         difference = (model.scores - other.scores)[0]
         gain = float(weights @ difference) / total
         return gain, float(np.linalg.norm(weights * (difference - gain))) / total
 
-    def plain_gain(self, model: Judged, other: Judged) -> float:
-        """How much more often one model is right than another, on all judges outside both."""
+    def plain_gain(self, model: RowScores, other: RowScores) -> float:
+        """How much more often one model is right than another, on all evaluation rows outside both."""
         weights = np.where((model.outside & other.outside)[0], self.weights, 0)
         return float(weights @ (model.right - other.right)[0]) / max(float(weights.sum()), 1e-12)
 
     def score(self, rows: Rows, repeats: int) -> float:
-        """Plain (or balanced) accuracy on all judges outside the set, R² for regression."""
+        """Plain (or balanced) accuracy on all evaluation rows outside the set, R² for regression."""
         found = []
         for number in range(repeats):
             subsets = self._subsets(rows[None], number)
             answer = self._trainer.predict(subsets)[0]
-            self.trainings += 1
+            self.fits += 1
             weights = (
                 self.weights
                 * np.r_[
@@ -186,26 +187,26 @@ class Panel:
         return np.concatenate(list(self._parallel(tasks)))
 
 
-def check_judges(split: Split, judges: str) -> None:
-    """Complain about judges that there are not."""
-    if judges not in ("all", "validation"):
-        raise InputError(f"judges={judges!r}: use 'all' or 'validation'")
-    if judges == "validation" and split.judge_rows is not None:
+def check_evaluation(split: Split, evaluation: str) -> None:
+    """Complain about evaluation rows that there are not."""
+    if evaluation not in ("all", "validation"):
+        raise InputError(f"evaluation={evaluation!r}: use 'all' or 'validation'")
+    if evaluation == "validation" and split.evaluation_rows is not None:
         raise InputError(
-            "judges='validation' needs validation rows, and training rows are the judges here: use 'all', "
+            "evaluation='validation' needs validation rows, and training rows are evaluated here: use 'all', "
             "pass X_val and y_val, or hold a part out with validation='holdout'"
         )
 
 
-def _judges(
-    split: Split, judges: str, rng: np.random.Generator
+def _evaluation(
+    split: Split, evaluation: str, rng: np.random.Generator
 ) -> tuple[Any, NDArray[Any], NDArray[np.int64]]:
-    """Features and labels of the judges, the training rows last, and which training rows these are."""
-    check_judges(split, judges)
-    X, y = split.judges
-    if split.judge_rows is not None:
-        return X, y, split.judge_rows
-    if judges == "validation":
+    """Features and labels of the evaluation rows, training rows last, and which of these they are."""
+    check_evaluation(split, evaluation)
+    X, y = split.evaluation
+    if split.evaluation_rows is not None:
+        return X, y, split.evaluation_rows
+    if evaluation == "validation":
         return X, y, np.empty(0, dtype=np.int64)
     rows = np.arange(split.n_rows)
     if len(rows) > _MOST_ROWS:
@@ -216,7 +217,7 @@ def _judges(
 
 
 def _every(step: int, y: NDArray[Any], rng: np.random.Generator) -> NDArray[np.bool_]:
-    """One judge in ``step``, drawn evenly from all labels (or all ranges of targets)."""
+    """One evaluation row in ``step``, drawn evenly from all labels (or all ranges of targets)."""
     order = rng.permutation(len(y))
     order = order[np.argsort(y[order], kind="stable")]
     chosen = np.zeros(len(y), dtype=bool)

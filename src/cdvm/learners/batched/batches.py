@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cdvm.sampling import Stream, Subsets, draw_words
+from cdvm.sampling import RandomStream, Subsets, draw_words
 
 __all__ = ["epoch_orders", "initial_weights", "padded_sizes"]
 
@@ -24,14 +24,14 @@ def epoch_orders(subsets: Subsets, k: int, epochs: int) -> NDArray[np.int32]:
     rows = subsets.rows(k).astype(np.int32)
     # As many words as the table has rows, whatever the size, so that no two models share a word.
     words = max(int(subsets.members.shape[1]), len(rows))
-    keys = draw_words(subsets.seed, Stream.BATCHES, int(subsets.models[k]) * epochs, epochs, words)
+    keys = draw_words(subsets.seed, RandomStream.BATCHES, int(subsets.models[k]) * epochs, epochs, words)
     order = np.argsort(keys[:, : len(rows)], axis=1)
     return np.asarray(rows[order], dtype=np.int32)
 
 
 def initial_weights(seed: int, n_outputs: int, n_features: int) -> NDArray[np.float32]:
     """Uniform(−1/√d, 1/√d) weights of a linear layer, the bias last: shape (n_outputs, n_features + 1)."""
-    words = draw_words(seed, Stream.WEIGHTS, 0, 1, n_outputs * (n_features + 1))[0]
+    words = draw_words(seed, RandomStream.WEIGHTS, 0, 1, n_outputs * (n_features + 1))[0]
     unit = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
     weights = (2 * unit - 1) / np.sqrt(n_features)
     return np.asarray(weights, dtype=np.float32).reshape(n_outputs, n_features + 1)

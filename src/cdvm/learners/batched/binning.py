@@ -64,8 +64,8 @@ def _edges(column: NDArray[Any]) -> NDArray[np.float64]:
     values, counts = np.unique(column[~np.isnan(column)], return_counts=True)
     cuts = np.arange(1, len(values))
     if len(values) > _RANGES:
-        share = np.minimum(counts, counts.sum() / _RANGES)
-        place = np.cumsum(share) - share / 2
-        cuts = np.flatnonzero(np.diff((place / share.sum() * _RANGES).astype(int))) + 1
+        fraction = np.minimum(counts, counts.sum() / _RANGES)
+        place = np.cumsum(fraction) - fraction / 2
+        cuts = np.flatnonzero(np.diff((place / fraction.sum() * _RANGES).astype(int))) + 1
     low, high = values[cuts - 1].astype(np.float64), values[cuts].astype(np.float64)
     return np.asarray(low + (high - low) / 2)

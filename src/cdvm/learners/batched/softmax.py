@@ -40,9 +40,9 @@ _PAIRS_COMMON = 10  # where all share one, they do
 _REFRESH = frozenset([0, 3, 8])  # iterations with a new inverse, and every 20th
 _ITERATIONS = {4: 300, 8: 1000}  # by bytes a number
 _HALVINGS = 30
-_GONE = 0.25  # share of converged problems at which the batch is made smaller
+_GONE = 0.25  # fraction of converged problems at which the batch is made smaller
 _ABSENT = -1e30  # logit of a class without rows: its probability is exactly 0
-_FLOOR = 1e-6  # least share of its weight a row keeps in the preconditioner, so that it stays regular
+_FLOOR = 1e-6  # least fraction of its weight a row keeps in the preconditioner, so that it stays regular
 
 
 class _Point(NamedTuple):
@@ -232,9 +232,9 @@ class Table:
             outer = np.ascontiguousarray((design[0, i] * design[0, j]).T)
         return cls(design, at[0].astype(dtype), float(wrong.sum(axis=1).mean()), system, outer)
 
-    def inverse(self, share: float, intercept: bool) -> Floats:
-        """Of the system of a problem with this share of the table's weight, as far as the table tells it."""
-        system = share * self.system
+    def inverse(self, fraction: float, intercept: bool) -> Floats:
+        """Of the system of a problem with this fraction of the table's weight, as far as it tells."""
+        system = fraction * self.system
         diagonal = np.arange(len(system) - intercept)
         system[diagonal, diagonal] += 1
         return np.asarray(np.linalg.inv(system), dtype=self.design.dtype)
@@ -324,14 +324,14 @@ def minimise(problem: Problem, tol: float) -> tuple[Floats, Floats, NDArray[np.b
 def _direction(problem: Problem, inverse: Floats, slope: Floats, pairs: list[_Pair]) -> _Point:
     """The two loops of L-BFGS around the preconditioner."""
     rest = -slope
-    shares = []
+    fractions = []
     for pair in reversed(pairs):
         a = pair.curvature * _dot(problem.metric(pair.step), rest)
         rest -= a[:, None, None] * pair.change
-        shares.append(a)
+        fractions.append(a)
     at = problem.precondition(rest, inverse)
     step = _Point(at, problem.image(at))
-    for pair, a in zip(pairs, reversed(shares), strict=True):
+    for pair, a in zip(pairs, reversed(fractions), strict=True):
         b = pair.curvature * _dot(pair.change, problem.metric(step))
         length = (a - b)[:, None, None]
         step.at[...] += length * pair.step.at

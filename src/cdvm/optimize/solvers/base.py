@@ -23,7 +23,7 @@ class Solution:
     ----------
     weights : ndarray of shape (n_rows,)
         Between 0 and 1, summing to the budget.
-    multipliers : ndarray of shape (n_judges,)
+    multipliers : ndarray of shape (n_evaluation,)
         Dual weights in [0, 1 − alpha]; a warm start for related programs.
     objective, bound, gap : float
         The objective of ``weights``, a proven upper bound on the optimum, and their relative distance.
@@ -62,7 +62,7 @@ def finish(
 
     ``bound`` overrides the closed-form bound where a solver proved a tighter one (the mixed-integer program).
     """
-    feasible = _feasible(weights, program.size)
+    feasible = _feasible(weights, program.budget)
     lam = np.clip(multipliers, 0.0, 1.0 - program.alpha)
     objective = program.objective(feasible)
     proven = program.bound(lam) if bound is None else bound

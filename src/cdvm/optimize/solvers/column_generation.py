@@ -24,7 +24,7 @@ __all__ = ["solve_column_generation"]
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
-_WORKING = 4  # rows to start with and to add at most, in multiples of budget + judges
+_WORKING = 4  # rows to start with and to add at most, in multiples of budget + evaluation rows
 
 
 def solve_column_generation(
@@ -48,7 +48,8 @@ def solve_column_generation(
     inner : {"interior_point", "highs"}
         What solves the small programs.
     warm : Solution, optional
-        A solution of the same rows and judges; its rows and multipliers choose the first working set.
+        A solution of the same rows and evaluation rows; its rows and multipliers choose the first working
+        set.
     max_iterations : int
         Rounds of pricing.
 
@@ -60,18 +61,18 @@ def solve_column_generation(
     >>> solution.status, solution.gap <= 1e-6
     ('optimal', True)
     """
-    n, size, step = program.n_rows, program.size, _step(program, working, tolerance)
+    n, size, step = program.n_rows, program.budget, _step(program, working, tolerance)
     started = time.perf_counter()
     rows = _first_rows(program, step, warm)
     block = program.attribution.block(rows)
     built = time.perf_counter()
-    bound, multipliers = np.inf, np.zeros(program.n_judges)
+    bound, multipliers = np.inf, np.zeros(program.n_evaluation)
     rounds, gap = 0, np.inf
     while True:
         rounds += 1
         small = _solve_small(program, block, inner, tolerance)
         reduced = program.alpha * program.gains - program.attribution.matvec(small.multipliers)
-        proven = _top(reduced, size) + program.cap * float(small.multipliers.sum())
+        proven = _top(reduced, size) + program.kappa * float(small.multipliers.sum())
         if proven < bound:
             bound, multipliers = proven, small.multipliers
         gap = program.gap(small.objective, bound)
@@ -98,22 +99,22 @@ def solve_column_generation(
 def _step(program: Program, working: int | None, tolerance: float) -> int:
     if not tolerance > 0:
         raise InputError(f"tolerance={tolerance!r}: use a positive number, e.g. 1e-6")
-    wanted = _WORKING * (program.size + program.n_judges) if working is None else working
-    if wanted < program.size:
-        raise InputError(f"working={working}: the first rows must be at least the budget, {program.size}")
+    wanted = _WORKING * (program.budget + program.n_evaluation) if working is None else working
+    if wanted < program.budget:
+        raise InputError(f"working={working}: the first rows must be at least the budget, {program.budget}")
     return min(program.n_rows, wanted)
 
 
 def _first_rows(program: Program, count: int, warm: Solution | None) -> Rows:
     """Rows of large weight and reduced gain in ``warm``; else of large gain, and some of every kind."""
     if warm is not None:
-        if len(warm.weights) != program.n_rows or len(warm.multipliers) != program.n_judges:
-            raise InputError("warm is a solution of other rows or judges than the program's")
+        if len(warm.weights) != program.n_rows or len(warm.multipliers) != program.n_evaluation:
+            raise InputError("warm is a solution of other rows or evaluation rows than the program's")
         reduced = program.alpha * program.gains - program.attribution.matvec(warm.multipliers)
         rank = np.lexsort((-reduced, -np.round(warm.weights, 6)))
         return np.sort(rank[:count])
     by_gain = np.argsort(-program.gains, kind="stable")
-    half = max(program.size, count // 2)
+    half = max(program.budget, count // 2)
     others = by_gain[half:]
     spread = others[np.linspace(0, len(others) - 1, count - half).astype(np.intp)] if len(others) else others
     return np.unique(np.concatenate([by_gain[:half], spread]))
@@ -123,7 +124,7 @@ def _solve_small(program: Program, block: NDArray[np.float64], inner: str, toler
     from cdvm.optimize.solvers.highs import solve_lp
     from cdvm.optimize.solvers.interior_point import solve_interior_point
 
-    small = Program(MatrixAttribution(block), program.size, program.alpha, program.cap)
+    small = Program(MatrixAttribution(block), program.budget, program.alpha, program.kappa)
     if inner == "interior_point":
         return solve_interior_point(small, tolerance=tolerance / 10)
     if inner == "highs":

@@ -40,7 +40,7 @@ def resolve_method(program: Program, method: Method = "auto") -> Method:
         raise InputError(f"method={method!r} is unknown: choose from {', '.join(get_args(Method))}")
     if method != "auto":
         return method
-    n, m = program.n_rows, program.n_judges
+    n, m = program.n_rows, program.n_evaluation
     small = n * m <= DENSE_ENTRIES and min(n, m) <= FACTOR_ORDER
     return "interior_point" if small else "first_order"
 

@@ -8,8 +8,9 @@ One step of the primal-dual hybrid gradient method [1]_ costs one product each w
 
     w⁺ = project_W(w + τ(alpha·T1 − Tλ)),      λ⁺ = clip(λ + σD(Tᵀ(2w⁺ − w) − kappa), 0, 1 − alpha)
 
-- D holds one step length a judge: the columns of T differ by orders of magnitude (a judge that every model
-  gets right has none), and their norms can be estimated from products with random signs.
+- D holds one step length an evaluation row: the columns of T differ by orders of magnitude (an evaluation
+  row that every model gets right has none), and their norms can be estimated from products with random
+  signs.
 - Weights always sum to S, so only T less its column means counts in ``τσ‖T D^½‖² = 1``.
 - Steps are reflected and drawn back to the last restart with weight 1/(k + 1) (Halpern) [2]_; a restart comes
   when the step length has fallen enough, and rebalances τ against σ by how far either side has come [3]_.
@@ -133,9 +134,9 @@ class _Run:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.n, self.m, self.size = program.n_rows, program.n_judges, program.size
+        self.n, self.m, self.budget = program.n_rows, program.n_evaluation, program.budget
         self.reward = program.alpha * program.gains
-        self.ceiling = 1.0 - program.alpha
+        self.penalty = 1.0 - program.alpha
         # a single-precision matrix would be copied to double at every product with a double vector
         matrix = getattr(program.attribution, "matrix", None)
         self._dtype = np.float32 if getattr(matrix, "dtype", None) == np.float32 else np.float64
@@ -160,34 +161,34 @@ class _Run:
 
     def offer_bound(self, lam: Vector, t_lam: Vector) -> None:
         """Keep the multipliers if they prove the best bound so far."""
-        cut = self.n - self.size
+        cut = self.n - self.budget
         top = np.partition(self.reward - t_lam, cut)[cut:]
-        bound = float(top.sum() + self.program.cap * lam.sum()) if cut else self.objective
+        bound = float(top.sum() + self.program.kappa * lam.sum()) if cut else self.objective
         if bound < self.bound:
             self.bound, self.best_multipliers = bound, lam
 
     def start(self, warm: Solution | None) -> None:
         """The first point, beside candidates that are optimal in the extreme cases."""
         none, greedy = np.zeros(self.m), np.zeros(self.n)
-        greedy[np.argpartition(-self.reward, self.size - 1)[: self.size]] = 1.0
+        greedy[np.argpartition(-self.reward, self.budget - 1)[: self.budget]] = 1.0
         self.offer(greedy, self.rmatvec(greedy))
-        self.offer_bound(none, np.zeros(self.n))  # optimal when no judge reaches kappa
+        self.offer_bound(none, np.zeros(self.n))  # optimal when no evaluation row reaches kappa
         if warm is None:
-            w = np.full(self.n, self.size / self.n)
-            lam = np.full(self.m, 0.5 * self.ceiling)
+            w = np.full(self.n, self.budget / self.n)
+            lam = np.full(self.m, 0.5 * self.penalty)
         else:
-            w = project(warm.weights, self.size)[0]
-            lam = np.clip(warm.multipliers, 0.0, self.ceiling)
+            w = project(warm.weights, self.budget)[0]
+            lam = np.clip(warm.multipliers, 0.0, self.penalty)
         v = self.rmatvec(w)
         self.offer(w, v)
-        answer = np.where(v > self.program.cap, self.ceiling, 0.0)  # optimal when all weights are as good
+        answer = np.where(v > self.program.kappa, self.penalty, 0.0)  # optimal when all weights are as good
         self.offer_bound(answer, self.matvec(answer))
         t_lam = self.matvec(lam)
         self.offer_bound(lam, t_lam)
         self.point = _Point(w, lam, v, t_lam)
 
     def scale(self, deadline: float) -> None:
-        """Step lengths of the judges (D), the norm that bounds all steps, and their balance."""
+        """Step lengths of the evaluation rows (D), the norm that bounds all steps, and their balance."""
         rng = np.random.default_rng(0)
         squares = np.zeros(self.m)
         for _ in range(_PROBES):
@@ -206,8 +207,8 @@ class _Run:
             if self.norm <= 1.005 * last or self.norm == 0 or time.perf_counter() > deadline:
                 break
         self.norm = _MARGIN * self.norm or 1.0
-        reach = np.sqrt(self.size * (1 - self.size / self.n)) or 1.0
-        self.balance = 0.5 * self.ceiling * float(np.sqrt((1 / self.steps).sum())) / reach
+        reach = np.sqrt(self.budget * (1 - self.budget / self.n)) or 1.0
+        self.balance = 0.5 * self.penalty * float(np.sqrt((1 / self.steps).sum())) / reach
 
     def iterate(self, tolerance: float, limit: int, deadline: float) -> int:
         """Run until the gap is met or a limit is reached; the number of iterations."""
@@ -239,9 +240,11 @@ class _Run:
     def _step(self, shift: float | None) -> tuple[_Point, float]:
         tau, sigma = 1.0 / (self.norm * self.balance), self.balance / self.norm
         old = self.point
-        w, shift = project(old.w + tau * (self.reward - old.t_lam), self.size, shift)
+        w, shift = project(old.w + tau * (self.reward - old.t_lam), self.budget, shift)
         v = self.rmatvec(w)
-        lam = np.clip(old.lam + sigma * self.steps * (2.0 * v - old.v - self.program.cap), 0.0, self.ceiling)
+        lam = np.clip(
+            old.lam + sigma * self.steps * (2.0 * v - old.v - self.program.kappa), 0.0, self.penalty
+        )
         new = _Point(w, lam, v, self.matvec(lam))
         # should the norm be an underestimate after all, the step itself tells
         coupled = 2.0 * abs(float((lam - old.lam) @ (v - old.v)))
@@ -251,14 +254,14 @@ class _Run:
     def _length(self, new: _Point, old: _Point) -> float:
         """The distance of two points in the norm in which the method contracts."""
         rows = float(((new.w - old.w) ** 2).sum())
-        judges = float(((new.lam - old.lam) ** 2 / self.steps).sum())
-        return float(np.sqrt(self.balance * rows + judges / self.balance))
+        evaluation = float(((new.lam - old.lam) ** 2 / self.steps).sum())
+        return float(np.sqrt(self.balance * rows + evaluation / self.balance))
 
     def _rebalance(self, new: _Point, anchor: _Point) -> None:
         rows = float(np.linalg.norm(new.w - anchor.w))
-        judges = float(np.sqrt(((new.lam - anchor.lam) ** 2 / self.steps).sum()))
-        if rows > 1e-10 and judges > 1e-10:
-            self.balance = float(np.sqrt(self.balance * judges / rows))
+        evaluation = float(np.sqrt(((new.lam - anchor.lam) ** 2 / self.steps).sum()))
+        if rows > 1e-10 and evaluation > 1e-10:
+            self.balance = float(np.sqrt(self.balance * evaluation / rows))
 
 
 def _check(
@@ -271,7 +274,7 @@ def _check(
     if time_limit is not None and not time_limit > 0:
         raise InputError(f"time_limit={time_limit!r}: use a positive number of seconds")
     if warm is not None and (len(warm.weights), len(warm.multipliers)) != program.attribution.shape:
-        given = f"{len(warm.weights)} rows and {len(warm.multipliers)} judges"
+        given = f"{len(warm.weights)} rows and {len(warm.multipliers)} evaluation rows"
         raise InputError(
             f"warm has {given}, the program {program.attribution.shape}: use the same attribution"
         )

@@ -1,6 +1,6 @@
 """The program through HiGHS: the relaxed linear program, and the exact one with whole weights.
 
-Columns are the weights and one excess per judge, rows are the judges and the budget::
+Columns are the weights and one excess per evaluation row, rows are the evaluation rows and the budget::
 
     maximise   Σ_i alpha·(T1)_i w_i − (1 − alpha) Σ_j t_j
     subject to Σ_i T_ij w_i − t_j ≤ kappa,   Σ_i w_i = S,   0 ≤ w ≤ 1,   t ≥ 0
@@ -43,7 +43,7 @@ def _solve(program: Program, *, integer: bool, time_limit: float | None, gap: fl
     import highspy
 
     started = time.perf_counter()
-    n, m = program.n_rows, program.n_judges
+    n, m = program.n_rows, program.n_evaluation
     model = highspy.Highs()  # type: ignore[no-untyped-call]
     model.setOptionValue("output_flag", False)
     if time_limit is not None:
@@ -64,7 +64,7 @@ def _solve(program: Program, *, integer: bool, time_limit: float | None, gap: fl
     found, proven = bool(solution.value_valid), bool(solution.dual_valid)
     # an interrupted run may have found nothing: the rows of largest gain are a set, and lambda = 0 a bound
     weights = np.zeros(n)
-    weights[np.argsort(-program.gains, kind="stable")[: program.size]] = 1.0
+    weights[np.argsort(-program.gains, kind="stable")[: program.budget]] = 1.0
     multipliers, bound = np.zeros(m), None
     if found:
         weights = np.asarray(solution.col_value[:n])
@@ -100,11 +100,11 @@ def _with_matrix(program: Program) -> Program:
 
 
 def _lp(highspy: Any, program: Program, integer: bool) -> Any:
-    n, m = program.n_rows, program.n_judges
+    n, m = program.n_rows, program.n_evaluation
     matrix: Any = getattr(program.attribution, "matrix")  # noqa: B009  the caller made it one
-    judges = sparse.hstack([sparse.csr_array(matrix.T), -sparse.eye_array(m)], format="csr")
+    evaluation = sparse.hstack([sparse.csr_array(matrix.T), -sparse.eye_array(m)], format="csr")
     budget = sparse.csr_array(np.concatenate([np.ones(n), np.zeros(m)])[None, :])
-    constraints = sparse.vstack([judges, budget], format="csc")
+    constraints = sparse.vstack([evaluation, budget], format="csc")
 
     lp = highspy.HighsLp()
     lp.num_col_, lp.num_row_ = n + m, m + 1
@@ -112,8 +112,8 @@ def _lp(highspy: Any, program: Program, integer: bool) -> Any:
     lp.col_cost_ = np.concatenate([program.alpha * program.gains, np.full(m, program.alpha - 1.0)])
     lp.col_lower_ = np.zeros(n + m)
     lp.col_upper_ = np.concatenate([np.ones(n), np.full(m, highspy.kHighsInf)])
-    lp.row_lower_ = np.concatenate([np.full(m, -highspy.kHighsInf), [program.size]])
-    lp.row_upper_ = np.concatenate([np.full(m, program.cap), [program.size]])
+    lp.row_lower_ = np.concatenate([np.full(m, -highspy.kHighsInf), [program.budget]])
+    lp.row_upper_ = np.concatenate([np.full(m, program.kappa), [program.budget]])
     lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     lp.a_matrix_.start_ = constraints.indptr
     lp.a_matrix_.index_ = constraints.indices

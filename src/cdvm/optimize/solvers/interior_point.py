@@ -63,15 +63,15 @@ def solve_interior_point(
         Its attribution is made dense.
     tolerance : float
     warm : Solution, optional
-        A solution of the same rows and judges under another budget, alpha or kappa.
+        A solution of the same rows and evaluation rows under another budget, alpha or kappa.
     max_iterations : int
         Ends with status ``"limit"`` when reached.
 
     Notes
     -----
     Should rounding errors keep the gap above the tolerance, HiGHS solves the program, and ``method`` says so.
-    This has been seen only where duplicated rows or judges make the optimum exactly 0, of which no gap is a
-    small share.
+    This has been seen only where duplicated rows or evaluation rows make the optimum exactly 0, of which no
+    gap is a small fraction.
 
     Examples
     --------
@@ -135,22 +135,22 @@ class _Search:
     def __init__(self, program: Program, warm: Solution | None) -> None:
         self.program, self.matrix = program, program.attribution.block()
         self.n, self.m = self.matrix.shape
-        self.price = 1.0 - program.alpha
+        self.penalty = 1.0 - program.alpha
         self.iterations, self.stalled = 0, 0
         self.objective, self.bound = -np.inf, np.inf
-        top = np.argpartition(program.gains, self.n - program.size)[self.n - program.size :]
+        top = np.argpartition(program.gains, self.n - program.budget)[self.n - program.budget :]
         weights = np.zeros(self.n)
         weights[top] = 1.0
         influence = program.influence(weights)
         self._offer_weights(weights, influence)
         # exact where kappa never binds, always binds, or the budget or alpha leaves nothing to choose
-        for share in (np.zeros(self.m), np.ones(self.m), influence > program.cap):
-            lam = np.asarray(self.price * share, dtype=np.float64)
+        for fraction in (np.zeros(self.m), np.ones(self.m), influence > program.kappa):
+            lam = np.asarray(self.penalty * fraction, dtype=np.float64)
             self._offer_multipliers(lam, program.alpha * program.gains - self.matrix @ lam)
-        if program.size == self.n:
+        if program.budget == self.n:
             self.bound = self.objective
         self.gap = program.gap(self.objective, self.bound)
-        if self.gap > 0.0 and self.price > 0.0 and program.size < self.n:
+        if self.gap > 0.0 and self.penalty > 0.0 and program.budget < self.n:
             squares = np.einsum("ij,ij->i", self.matrix, self.matrix)
             self.norms = squares, np.einsum("ij,ij->j", self.matrix, self.matrix)
             ordinary = 1e-24 < squares.max() < 1e24 and min(self.n, self.m) >= _SINGLE_ORDER
@@ -159,31 +159,31 @@ class _Search:
 
     def _guess(self, warm: Solution | None) -> tuple[Vector, Vector]:
         """Weights and multipliers well inside their bounds."""
-        size = self.program.size
-        w, lam = np.full(self.n, size / self.n), np.full(self.m, self.price / 2)
+        size = self.program.budget
+        w, lam = np.full(self.n, size / self.n), np.full(self.m, self.penalty / 2)
         if warm is None:
             return w, lam
         if len(warm.weights) != self.n or len(warm.multipliers) != self.m:
             raise InputError(
-                f"warm is a solution of {len(warm.weights)} rows × {len(warm.multipliers)} judges: "
+                f"warm is a solution of {len(warm.weights)} rows × {len(warm.multipliers)} evaluation rows: "
                 f"the program has {self.n} × {self.m}"
             )
         old = warm.weights
         missing = size - old.sum()
         room = 1.0 - old if missing > 0 else old
         old = old + missing * room / room.sum() if missing else old
-        lam = (1.0 - _PUSH) * np.clip(warm.multipliers, 0.0, self.price) + _PUSH * lam
+        lam = (1.0 - _PUSH) * np.clip(warm.multipliers, 0.0, self.penalty) + _PUSH * lam
         return (1.0 - _PUSH) * old + _PUSH * w, lam
 
     def _start(self, w: Vector, lam: Vector, spread: float) -> None:
         influence, reduced = w @ self.matrix, self.program.alpha * self.program.gains - self.matrix @ lam
-        size, unit = self.program.size, 1e-3 * np.abs(self.matrix).max()
+        size, unit = self.program.budget, 1e-3 * np.abs(self.matrix).max()
         self.eta = float(np.partition(reduced, self.n - size)[self.n - size])
-        over, under = influence - self.program.cap, self.eta - reduced
+        over, under = influence - self.program.kappa, self.eta - reduced
         t, s = _apart(over, spread * float(np.std(over)) + unit)
-        z, y = _apart(under, spread * float(np.std(under)) + unit * self.price)
+        z, y = _apart(under, spread * float(np.std(under)) + unit * self.penalty)
         self.x = np.concatenate([w, 1.0 - w, s, t])
-        self.z = np.concatenate([z, y, lam, self.price - lam])
+        self.z = np.concatenate([z, y, lam, self.penalty - lam])
         self._look(influence, reduced)
 
     def _offer_weights(self, w: Vector, influence: Vector) -> None:
@@ -192,9 +192,9 @@ class _Search:
             self.objective, self.weights = objective, w.copy()
 
     def _offer_multipliers(self, lam: Vector, reduced: Vector) -> None:
-        size = self.program.size
+        size = self.program.budget
         bound = float(np.partition(reduced, self.n - size)[self.n - size :].sum())
-        bound += self.program.cap * float(lam.sum())
+        bound += self.program.kappa * float(lam.sum())
         if bound < self.bound:
             self.bound, self.multipliers = bound, lam.copy()
 
@@ -257,9 +257,9 @@ class _Search:
         n, m, x, z = self.n, self.m, self.x, self.z
         scaled = np.concatenate([aim[: 2 * n] / x[: 2 * n], aim[2 * n :] / z[2 * n :]])
         rows = scaled[:n] - scaled[n : 2 * n]
-        judges = scaled[2 * n + m :] - scaled[2 * n : 2 * n + m]
-        missing = self.program.size - float(x[:n].sum())
-        dw, dlam, deta = self.system.solve(rows, judges, missing)
+        evaluation = scaled[2 * n + m :] - scaled[2 * n : 2 * n + m]
+        missing = self.program.budget - float(x[:n].sum())
+        dw, dlam, deta = self.system.solve(rows, evaluation, missing)
         dx, dz = np.empty_like(x), np.empty_like(z)
         dx[:n], dx[n : 2 * n] = dw, -dw
         dz[2 * n : 2 * n + m], dz[2 * n + m :] = dlam, -dlam
@@ -275,7 +275,7 @@ class _Search:
         influence = x[:n] @ self.matrix
         reduced = self.program.alpha * self.program.gains - self.matrix @ z[2 * n : 2 * n + m]
         # the larger of each pair follows from the smaller, so rounding never breaks feasibility
-        over, under = influence - self.program.cap, self.eta - reduced
+        over, under = influence - self.program.kappa, self.eta - reduced
         s, t = x[2 * n : 2 * n + m], x[2 * n + m :]
         x[2 * n :] = np.concatenate([np.where(over > 0, s, t - over), np.where(over > 0, s + over, t)])
         low, high = z[:n], z[n : 2 * n]

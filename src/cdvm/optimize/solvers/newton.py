@@ -1,18 +1,19 @@
 """The linear system of an interior-point step, reduced to one Cholesky factorisation.
 
-With positive diagonals *D* (rows) and *E* (judges), each step solves::
+With positive diagonals *D* (rows) and *E* (evaluation rows), each step solves::
 
     | D⁻¹  T   1 | | dw |   | a |
     | Tᵀ  −E   0 | | dλ | = | b |
     | 1ᵀ   0   0 | | dη |   | c |
 
-:class:`JudgeSystem` eliminates the rows: with T centred at its D-weighted mean row the budget drops out, and
-TcᵀDTc + E (judges × judges) remains. :class:`RowSystem` eliminates the judges: T E⁻¹Tᵀ + D⁻¹ (rows × rows)
-remains, made definite in the direction of the budget by adding ρ11ᵀ, which the budget makes known.
+:class:`EvaluationSystem` eliminates the rows: with T centred at its D-weighted mean row the budget drops
+out, and TcᵀDTc + E (evaluation rows × evaluation rows) remains. :class:`RowSystem` eliminates the evaluation
+rows: T E⁻¹Tᵀ + D⁻¹ (rows × rows) remains, made definite in the direction of the budget by adding ρ11ᵀ, which
+the budget makes known.
 
-Close to a solution few rows (judges) have a D (E⁻¹) that counts. Only these enter the factor; conjugate
-gradients with the factor as preconditioner make up for the others. They also make up for a factor in single
-precision, which takes half the time and serves as long as the system is well conditioned.
+Close to a solution few rows (evaluation rows) have a D (E⁻¹) that counts. Only these enter the factor;
+conjugate gradients with the factor as preconditioner make up for the others. They also make up for a factor
+in single precision, which takes half the time and serves as long as the system is well conditioned.
 """
 
 from __future__ import annotations
@@ -24,16 +25,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import get_lapack_funcs
 
-__all__ = ["JudgeSystem", "NewtonSystem", "RowSystem", "newton_system"]
+__all__ = ["EvaluationSystem", "NewtonSystem", "RowSystem", "newton_system"]
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Rough = NDArray[np.float32] | NDArray[np.float64]
 Step = tuple[Vector, Vector, float]
 
-_NEGLIGIBLE = 1e-7  # a row (judge) whose share of the largest one is below this stays out of the factor
+_NEGLIGIBLE = (
+    1e-7  # a row (evaluation row) whose fraction of the largest one is below this stays out of the factor
+)
 _CG_STEPS = 12
-_CHUNK = 1024  # rows (judges) scaled at a time, so no second T is ever held
+_CHUNK = 1024  # rows (evaluation rows) scaled at a time, so no second T is ever held
 
 
 class NewtonSystem(ABC):
@@ -94,14 +97,14 @@ class NewtonSystem(ABC):
             x, residual = x + length * p, residual - length * image
         return x
 
-    def _counting(self, share: Vector) -> NDArray[np.intp]:
+    def _counting(self, fraction: Vector) -> NDArray[np.intp]:
         """Indices that enter the factor; all of them when nearly all would."""
-        keep = np.flatnonzero(share > _NEGLIGIBLE * share.max())
-        return keep if len(keep) < 0.9 * len(share) else np.arange(len(share))
+        keep = np.flatnonzero(fraction > _NEGLIGIBLE * fraction.max())
+        return keep if len(keep) < 0.9 * len(fraction) else np.arange(len(fraction))
 
 
-class JudgeSystem(NewtonSystem):
-    """Factorises judges × judges: the choice when there are at least as many rows as judges."""
+class EvaluationSystem(NewtonSystem):
+    """Factorises (evaluation rows)²: the choice where there are no more of them than rows."""
 
     def _prepare(self, norms: Vector) -> None:
         self.total = float(self.d.sum())
@@ -132,7 +135,7 @@ class JudgeSystem(NewtonSystem):
 
 
 class RowSystem(NewtonSystem):
-    """Factorises rows × rows: the choice when there are fewer rows than judges."""
+    """Factorises rows × rows: the choice when there are fewer rows than evaluation rows."""
 
     def _prepare(self, norms: Vector) -> None:
         inverse = 1.0 / self.e
@@ -140,8 +143,8 @@ class RowSystem(NewtonSystem):
         kernel = np.zeros((len(self.d), len(self.d)), self.rough.dtype)
         root = np.sqrt(inverse).astype(kernel.dtype)
         for start in range(0, len(keep), _CHUNK):
-            judges = keep[start : start + _CHUNK]
-            scaled = self.rough[:, judges] * root[judges]
+            evaluation = keep[start : start + _CHUNK]
+            scaled = self.rough[:, evaluation] * root[evaluation]
             kernel += scaled @ scaled.T
         self.rho = float(np.trace(kernel)) / len(self.d) or 1.0
         kernel += self.rho
@@ -164,5 +167,5 @@ def newton_system(
 ) -> NewtonSystem:
     """The smaller of the two reductions; ``norms`` are T's squared row and column norms."""
     if matrix.shape[0] >= matrix.shape[1]:
-        return JudgeSystem(matrix, rough, d, e, norms[0], accuracy)
+        return EvaluationSystem(matrix, rough, d, e, norms[0], accuracy)
     return RowSystem(matrix, rough, d, e, norms[1], accuracy)

@@ -26,7 +26,7 @@ def in_units(program: Program, *, always: bool = False) -> tuple[Program, int]:
     no matrix: those are made of single-precision numbers, and serve methods that mind far less.
 
     >>> scaled, exponent = in_units(Program(np.array([[3e-9], [1e-9]]), 1, kappa=2e-9))
-    >>> exponent, scaled.cap == 2e-9 * 2**28, bool(scaled.attribution.max() == 3e-9 * 2**28)
+    >>> exponent, scaled.kappa == 2e-9 * 2**28, bool(scaled.attribution.max() == 3e-9 * 2**28)
     (-28, True, True)
     """
     matrix: Any = getattr(program.attribution, "matrix", None)
@@ -39,7 +39,7 @@ def in_units(program: Program, *, always: bool = False) -> tuple[Program, int]:
         )
     else:
         scaled = np.ldexp(matrix, -exponent)
-    # no judge can get more than the budget times the largest entry: a larger kappa is as good as that
+    # no evaluation row gets more than the budget times the largest entry: a larger kappa is as good
     with np.errstate(over="ignore"):
-        kappa = min(float(np.ldexp(program.cap, -exponent)), float(program.size))
-    return Program(MatrixAttribution(scaled), program.size, program.alpha, kappa), exponent
+        kappa = min(float(np.ldexp(program.kappa, -exponent)), float(program.budget))
+    return Program(MatrixAttribution(scaled), program.budget, program.alpha, kappa), exponent
