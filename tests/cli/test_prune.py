@@ -167,6 +167,19 @@ def test_other_formats_keep_types_and_index(run, wine_frame, tmp_path, kind):
     pd.testing.assert_frame_equal(kept, expected)
 
 
+def test_lists_with_commas_name_budgets_and_columns(run, csv, tmp_path):
+    out = tmp_path / "kept"
+    words = ["--keep", "5%,10%", "--keep", "30", "--ignore", "id,note", "--out", out]
+    run("prune", csv, "--target", "label", *words, *FAST)
+    assert {path.name for path in out.glob("kept-*")} == {
+        "kept-5pct.csv",
+        "kept-10pct.csv",
+        "kept-30rows.csv",
+    }
+    mixed = run("prune", csv, "--target", "label", "--keep", "2,5%", code=2)
+    assert "--keep '2,5%' mixes fractions and numbers of rows" in mixed.stderr
+
+
 def test_with_own_validation_and_test_rows_every_row_is_a_candidate(run, wine_frame, tmp_path):
     for name, part in {
         "train": slice(0, None, 2),

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from cdvm.data.contents import COMPRESSIONS
 from cdvm.data.tables import read_table
 from cdvm.errors import InputError
 
@@ -58,8 +60,7 @@ def test_rows_go_back_byte_for_byte(tmp_path):
         (b"a,y\n1,p\n2\n", "1 columns in line 3 and 2"),
         (b"a;b;y\n1;2;p\n2;n\n", "2 columns in line 3 and 3 in its header (separator semicolon)"),
         (b"a,b,a\n1,2,3\n", "more than one column 'a'"),
-        (b"a,y\n1,\xe9\n", "is not UTF-8 (byte 0xe9 in line 2): save it as UTF-8"),
-        ("a,y\n1,2\n".encode("utf-16"), "save it as UTF-8"),
+        ("a,y\n1,2\n".encode("utf-16")[:-1], "no whole UTF-16 text (truncated data): save it as UTF-8"),
         (b"a,y\n1,\0\n", "NUL bytes"),
         (b"\n \n", "is empty"),
         (b"a,y\n\n", "has no rows"),
@@ -77,9 +78,10 @@ def test_what_cannot_be_read_is_one_line(tmp_path, content, message):
 @pytest.mark.parametrize(
     ("name", "cure"),
     [
-        ("t.txt", "give it the ending .csv"),
-        ("t.jsonl", "lines=True"),
-        ("t.xlsx", "save it as CSV"),
+        ("t.json", "call it .jsonl"),
+        ("t.xls", "save it as .xlsx or CSV"),
+        ("t.csv.zip", "unpack it first"),
+        ("t.parquet.gz", "use .csv"),
         ("t.dat", "use .csv"),
         ("x" * 300 + ".csv", "is not a file"),
     ],
@@ -95,6 +97,73 @@ def test_a_broken_gzip_file_is_one_line(tmp_path):
         (tmp_path / "t.csv.gz").write_bytes(content)
         with pytest.raises(InputError, match="no whole gzip file"):
             read_table(tmp_path / "t.csv.gz")
+
+
+@pytest.mark.parametrize("packed", ["", ".gz", ".zst", ".bz2", ".xz"])
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".txt", ".jsonl", ".ndjson"])
+def test_texts_of_any_ending_and_compression_go_back_as_they_stood(tmp_path, ending, packed):
+    separator = {".tsv": "\t", ".txt": " "}.get(ending, ",")
+    content = separator.join("abc") + "\r\n" + f"01{separator}x{separator}p\r\n2{separator}é{separator}n\r\n"
+    if "js" in ending:
+        content = '{"a": 1, "b":"x", "c": "p"}\r\n\r\n{"c":"n","b": "\\u00e9", "a":2}\r\n'
+    path = tmp_path / f"t{ending}{packed}"
+    pack, unpack = COMPRESSIONS[packed][1:] if packed else (bytes, bytes)
+    path.write_bytes(pack(content.encode()))
+    table = read_table(path)
+    assert table.frame.to_dict("list") == {"a": [1, 2], "b": ["x", "é"], "c": ["p", "n"]}
+    kept = unpack(written(table, [1], tmp_path / f"o{table.suffix}"))
+    lines = content.encode().splitlines(keepends=True)
+    assert kept == b"".join([lines[-1]] if "js" in ending else [lines[0], lines[-1]])
+    extra = pd.DataFrame({"value": [0.5]})
+    table.write_rows(np.array([1]), tmp_path / f"v{table.suffix}", extra)
+    assert read_table(tmp_path / f"v{table.suffix}").frame["value"].tolist() == [0.5]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252", "latin-1"])
+def test_encodings_are_found_out_and_kept(tmp_path, encoding):
+    word = "naïve\x81" if encoding == "latin-1" else "naïve"
+    content = f"a,text,y\r\n1,{word},p\r\n2,ja,n\r\n".encode(encoding)
+    (tmp_path / "t.csv").write_bytes(content)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        table = read_table(tmp_path / "t.csv")
+    assert [str(w.message).count("not UTF-8 (line 2)") for w in told] == [1] * (
+        encoding in ("cp1252", "latin-1")
+    )
+    assert list(table.frame.columns) == ["a", "text", "y"]
+    assert table.frame["text"].tolist() == [word, "ja"]
+    assert written(table, [0, 1], tmp_path / "o.csv") == content
+
+
+def test_na_is_a_label_among_names_and_missing_among_numbers(tmp_path):
+    (tmp_path / "t.csv").write_text("x,y,n\n1,NA,1\nNA,None,NA\n3,ja,2\n4,null,2\n")
+    table = read_table(tmp_path / "t.csv")
+    assert table.features_and_labels("y", [])[1].tolist() == ["NA", "None", "ja", "null"]
+    assert table.features_and_labels("n", [])[1].isna().tolist() == [False, True, False, False]
+    (tmp_path / "t.csv").write_text('x,y\n1,NA\n2,""\n3,ja\n')
+    labels = read_table(tmp_path / "t.csv").features_and_labels("y", [])[1]
+    assert labels.isna().tolist() == [False, True, False]
+
+
+def test_excel_is_read_and_its_rows_are_written_as_csv(tmp_path):
+    pytest.importorskip("openpyxl")
+    frame = pd.DataFrame({"a": [1.5, None, 3], "y": ["p", "NA", "n"]})
+    frame.to_excel(tmp_path / "t.xlsx", index=False)
+    table = read_table(tmp_path / "t.xlsx")
+    assert table.suffix == ".csv"
+    assert table.frame["a"].dtype == float
+    assert table.frame["y"].tolist() == ["p", "NA", "n"]
+    assert written(table, [2], tmp_path / "o.csv") == b"a,y\n3.0,n\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [("[1, 2]", "a list in line 2: each line must be an object"), ("{'a': 1}", "no JSON in line 2")],
+)
+def test_lines_that_are_no_objects_are_refused(tmp_path, line, message):
+    (tmp_path / "t.jsonl").write_text('{"a": 1}\n' + line)
+    with pytest.raises(InputError, match=message):
+        read_table(tmp_path / "t.jsonl")
 
 
 def test_duplicate_columns_of_a_parquet_file(tmp_path):

@@ -30,7 +30,13 @@ __all__ = [
     "refuse_unused",
 ]
 
-TableFile = Annotated[Path | None, typer.Argument(help="CSV, Parquet or Feather file.", show_default=False)]
+TableFile = Annotated[
+    Path | None,
+    typer.Argument(
+        help="Table: .csv, .tsv, .txt or .jsonl (also .gz, .zst, …), .parquet, .feather, .xlsx.",
+        show_default=False,
+    ),
+]
 Target = Annotated[str, typer.Option(help="Column of the label.")]
 DatasetName = Annotated[
     str, typer.Option(help="A data set by name instead of TABLE, e.g. digits; cdvm datasets lists them.")
@@ -51,7 +57,8 @@ Validation = Annotated[
     Path | None, typer.Option(help="Table of rows to choose with: models are scored on them.")
 ]
 Ignore = Annotated[
-    list[str] | None, typer.Option(help="Column that is no feature (an id, say); it is still written.")
+    list[str] | None,
+    typer.Option(help="Columns that are no features: id, or id,note. They are still written."),
 ]
 LearnerName = Annotated[
     str,
@@ -67,7 +74,7 @@ Scale = Annotated[
 
 Keep = Annotated[
     list[str] | None,
-    typer.Option(help="How much to keep: 5%, 0.05 or 120 (rows). Repeat for several.", show_default="10%"),
+    typer.Option(help="How much to keep: 5%, 0.05 or 120 (rows), or several: 5%,10%.", show_default="10%"),
 ]
 Store = Annotated[
     str | None,

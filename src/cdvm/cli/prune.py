@@ -51,9 +51,7 @@ def prune(
     ] = None,
     evaluate_with: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Evaluate the kept rows with this model too, e.g. random_forest. Repeat for several."
-        ),
+        typer.Option(help="Evaluate the kept rows with this model too, e.g. random_forest, or several."),
     ] = None,
     models: Annotated[int | None, typer.Option(help="Subset models to train.", show_default="5000")] = None,
     inclusion: Annotated[
@@ -100,7 +98,7 @@ def prune(
         from cdvm.cli.output import check_directory, refuse_inputs
         from cdvm.cli.report import figures, names_of_files, print_report, write_report
         from cdvm.cli.run import Request, check_request, choose
-        from cdvm.cli.source import load_source, parse_keep
+        from cdvm.cli.source import load_source, parse_budgets
         from cdvm.learners import make_learner
         from cdvm.valuation import needs_validation
 
@@ -121,10 +119,10 @@ def prune(
         jobs=jobs,
         cluster=cluster,
     )
-    budgets = dict(map(parse_keep, keep or ["10%"]))
+    budgets = parse_budgets(keep or ["10%"])
     check_request(request)
     check_directory(out, force=force, apart_from=store)
-    others = {name: make_learner(name) for name in evaluate_with or []}
+    others = {name: make_learner(name) for word in evaluate_with or [] for name in word.split(",")}
     source = load_source(
         table,
         target,

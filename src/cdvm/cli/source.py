@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,15 @@ from cdvm.data.tables import Table, read_table
 from cdvm.errors import InputError
 from cdvm.learners import Learner, make_learner
 
-__all__ = ["Source", "load_source", "parse_amount", "parse_fraction", "parse_keep"]
+__all__ = [
+    "Source",
+    "load_source",
+    "parse_amount",
+    "parse_budgets",
+    "parse_fraction",
+    "parse_keep",
+    "parse_names",
+]
 
 _VALIDATION_SHARE = _TEST_FRACTION = 0.1
 
@@ -55,6 +64,34 @@ def parse_keep(word: str) -> tuple[str, float]:
     """
     amount = parse_amount("--keep", word)
     return (f"{amount}rows" if isinstance(amount, int) else f"{100 * amount:.10g}pct"), amount
+
+
+def parse_budgets(words: list[str]) -> dict[str, float]:
+    """Budgets by name, from words and from lists of them with commas.
+
+    >>> parse_budgets(["5%,10%", "120"])
+    {'5pct': 0.05, '10pct': 0.1, '120rows': 120}
+    """
+    found: dict[str, float] = {}
+    for word in words:
+        parts = dict(map(parse_keep, word.split(",")))
+        if len({type(amount) for amount in parts.values()}) > 1:
+            raise InputError(
+                f"--keep {word!r} mixes fractions and numbers of rows: write 2.5%, or --keep twice"
+            )
+        found |= parts
+    return found
+
+
+def parse_names(words: list[str] | None, known: Iterable[str]) -> list[str]:
+    """Names of columns, from words and from lists of them with commas; a name may have a comma itself.
+
+    >>> parse_names(["id,note", "a,b"], ["id", "note", "a,b"])
+    ['id', 'note', 'a,b']
+    """
+    names = set(known)
+    parts = ([word] if word in names else [part.strip() for part in word.split(",")] for word in words or [])
+    return list(dict.fromkeys(part for some in parts for part in some))
 
 
 def parse_amount(flag: str, word: str) -> float:
@@ -128,6 +165,7 @@ def load_source(
             others["test"] = Table.of_frame(data.test)
         named, wanted = learner or data.learner, data.scale if scale is None else scale
     made = make_learner(named)
+    ignore = parse_names(ignore, map(str, table.frame.columns))
     X, y = table.features_and_labels(target, ignore)
     parts: dict[str, Any] = {}
     for part, other in others.items():

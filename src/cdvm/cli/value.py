@@ -72,7 +72,7 @@ def value(
     ] = "",
     top: Annotated[int | None, typer.Option(help="Rows to show from each end.", show_default="5")] = None,
     out: Annotated[
-        Path | None, typer.Option(help="File (.csv, .parquet, .feather) for rows and values.")
+        Path | None, typer.Option(help="File (.csv, .jsonl, .parquet, .feather) for rows and values.")
     ] = None,
     force: Force = False,
     store: Store = None,

@@ -29,7 +29,7 @@ __all__ = [
     "write_values",
 ]
 
-ENDINGS = (".csv", ".parquet", ".feather")
+ENDINGS = (".csv", ".csv.gz", ".tsv", ".jsonl", ".parquet", ".feather")
 
 
 @dataclass(frozen=True, eq=False)

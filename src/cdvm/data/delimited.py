@@ -7,8 +7,6 @@ ends. The parser sees the same bytes once, for the numbers and labels to learn f
 from __future__ import annotations
 
 import csv
-import gzip
-import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from io import BytesIO
@@ -16,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cdvm.data.contents import Contents
 from cdvm.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Delimited", "read_delimited"]
 
-_SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+_SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
 _LOOKED_AT = 100  # records that say which separator a file has
 _BOM = b"\xef\xbb\xbf"
 _LONGEST = 2**31 - 1  # of a cell
@@ -39,13 +38,20 @@ class Delimited:
     records : list of bytes
         Each with its line end.
     separator : str
+    encoding : str
+        What the file was written in; header and records are UTF-8.
     """
 
     header: bytes
     records: list[bytes]
     separator: str
+    encoding: str = "utf-8"
 
-    def text(self, rows: Iterable[int], added: pd.DataFrame | None = None) -> bytes:
+    def words(self, column: int) -> list[str]:
+        """A column as it is written, quotes removed."""
+        return [_cells(record, self.separator)[column] for record in self.records]
+
+    def contents(self, rows: Iterable[int], added: pd.DataFrame | None = None) -> Contents:
         """The header and some rows, with further columns if wanted (one line of ``added`` a row)."""
         lines = [self.header, *(self.records[row] for row in rows)]
         end = _line_end(self.header) or b"\n"
@@ -53,23 +59,23 @@ class Delimited:
             more = added.to_csv(index=False, sep=self.separator, lineterminator="\n").encode().splitlines()
             joint = self.separator.encode()
             lines = [_content(line) + joint + extra + end for line, extra in zip(lines, more, strict=True)]
-        return b"".join(line if _line_end(line) else line + end for line in lines)
+        text = b"".join(line if _line_end(line) else line + end for line in lines)
+        return Contents(text, self.encoding)
 
 
-def read_delimited(path: Path, usual: str) -> tuple[pd.DataFrame, Delimited]:
+def read_delimited(path: Path, contents: Contents, separators: str) -> tuple[pd.DataFrame, Delimited]:
     """Typed columns, and the records they came from.
 
     Parameters
     ----------
     path : path
-        Compressed where it ends in ``.gz``.
-    usual : str
-        The separator that the name suggests; another is taken where it alone makes columns.
+        What messages call it.
+    contents : Contents
+    separators : str
+        Those that may be; the first is what the name suggests, another is taken where it alone makes columns.
     """
-    content = _bytes(path)
-    _check_text(path, content)
-    lines = content.splitlines(keepends=True)
-    separator = _separator(lines, usual)
+    lines = contents.text.splitlines(keepends=True)
+    separator = _separator(lines, separators)
     header, records, numbers = _records(lines, separator)
     _check_columns(path, header, separator)
     width = len(_cells(header, separator))
@@ -83,45 +89,23 @@ def read_delimited(path: Path, usual: str) -> tuple[pd.DataFrame, Delimited]:
                 f"{path} has {found} columns in line {line} and {width} in its header (separator "
                 f"{_SEPARATORS[separator]}): mend that line, {record[:40].decode(errors='replace')!r}"
             )
-    return _parse(path, header, records, separator), Delimited(header, records, separator)
+    raw = Delimited(header, records, separator, contents.encoding)
+    return _parse(path, raw), raw
 
 
-def _bytes(path: Path) -> bytes:
-    if path.name.lower().endswith(".gz"):
-        try:
-            content = gzip.decompress(path.read_bytes())
-        except (OSError, EOFError, zlib.error) as error:
-            raise InputError(f"{path} is no whole gzip file ({error}): copy or compress it again") from error
-    else:
-        content = path.read_bytes()
-    if not content.strip():
-        raise InputError(f"{path} is empty")
-    return content
-
-
-def _check_text(path: Path, content: bytes) -> None:
-    if content[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in content:
-        raise InputError(f"{path} holds NUL bytes, as UTF-16 text does: save it as UTF-8")
-    try:
-        content.decode()
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            f"{path} is not UTF-8 (byte 0x{content[error.start]:02x} in line {line}): save it as UTF-8, e.g. "
-            f"iconv -f latin1 -t utf-8 {path.name} > utf8.csv"
-        ) from error
-
-
-def _separator(lines: list[bytes], usual: str) -> str:
+def _separator(lines: list[bytes], separators: str) -> str:
     """The separator under which the first records have the same number of columns, more than one."""
-    fitting = {}
-    for separator in [usual, *(s for s in _SEPARATORS if s != usual)]:
+    usual, fitting = separators[0], {}
+    for separator in separators:
         widths = [len(cells) for cells in islice(_split(iter(lines), separator), _LOOKED_AT) if cells]
         if widths and min(widths) == max(widths) > 1:
             fitting[separator] = widths[0]
+    if len(fitting) > 1:
+        fitting.pop(" ", None)  # words of texts in columns
     if not fitting:
         header = next(line for line in lines if line.strip()).decode(errors="replace")
-        return usual if usual in header else max(_SEPARATORS, key=lambda s: (header.count(s), s == usual))
+        marks = separators.strip(" ") or separators
+        return usual if usual in header else max(marks, key=lambda s: (header.count(s), s == usual))
     return usual if usual in fitting else max(fitting, key=lambda s: fitting[s])
 
 
@@ -136,7 +120,7 @@ def _cells(record: bytes, separator: str) -> list[str]:
 
 def _records(lines: list[bytes], separator: str) -> tuple[bytes, list[bytes], list[tuple[int, int]]]:
     """Header and records without blank ones, and for each record its first line and number of columns."""
-    blank = b" \r\n" if separator == "\t" else b" \t\r\n"
+    blank = b" \t\r\n".replace(separator.encode(), b"") if separator in " \t" else b" \t\r\n"
     found = [(n, line, width) for n, line, width in _counted(lines, separator) if line.strip(blank)]
     (_, header, _), *rest = found
     return header, [line for _, line, _ in rest], [(n, width) for n, _, width in rest]
@@ -176,13 +160,14 @@ def _check_columns(path: Path, header: bytes, separator: str) -> None:
         raise InputError(f"{path} has more than one column {twice[0]!r}: give each a name of its own")
 
 
-def _parse(path: Path, header: bytes, records: list[bytes], separator: str) -> pd.DataFrame:
+def _parse(path: Path, raw: Delimited) -> pd.DataFrame:
     import pandas as pd
 
+    records, separator = raw.records, raw.separator
     options: dict[str, Any] = {"sep": separator, "index_col": False, "low_memory": False}
     if separator == ";" and _decimal_commas(records):
         options["decimal"] = ","
-    frame: pd.DataFrame = pd.read_csv(BytesIO(b"".join([header, *records])), **options)
+    frame: pd.DataFrame = pd.read_csv(BytesIO(b"".join([raw.header, *records])), **options)
     if len(frame) != len(records):
         raise InputError(
             f"{path} cannot be read: {len(records)} records are {len(frame)} rows. Check its quotes"

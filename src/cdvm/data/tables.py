@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cdvm.data.contents import Contents, compression_of, read_contents, write_contents
 from cdvm.data.delimited import Delimited, read_delimited
+from cdvm.data.json_lines import JsonLines, read_json_lines
 from cdvm.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,15 +20,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Table", "read_table"]
 
-_FORMATS = {".csv": "csv", ".csv.gz": "csv", ".tsv": "csv", ".tsv.gz": "csv"}
-_FORMATS |= {".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".arrow": "feather"}
+_TEXTS = {".csv": ",;\t|", ".tsv": "\t,;|", ".txt": ",;\t| ", ".jsonl": "", ".ndjson": ""}  # and separators
+_KINDS = dict.fromkeys(_TEXTS, "delimited") | dict.fromkeys((".jsonl", ".ndjson"), "json lines")
+_KINDS |= {".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".arrow": "feather"}
+_KINDS |= {".xlsx": "excel", ".xlsm": "excel"}  # read, never written
 
 _CURES = {
-    ".txt": "give it the ending .csv if commas, semicolons, tabs or bars separate its columns",
-    ".jsonl": "pandas.read_json('…', lines=True).to_parquet('table.parquet') makes a table of it",
-    ".json": "pandas.read_json('…').to_parquet('table.parquet') makes a table of it",
-    ".xlsx": "save it as CSV",
-    ".xls": "save it as CSV",
+    ".json": "write one object a line and call it .jsonl",
+    ".xls": "save it as .xlsx or CSV",
+    ".zip": "unpack it first",
 }
 
 
@@ -39,9 +40,10 @@ class Table:
     ----------
     frame : DataFrame
         Typed columns.
-    raw : Delimited or pyarrow.Table or None
-        The same rows exactly as in the file, for writing back; None for a table that came from no file.
+    raw : Delimited, JsonLines, pyarrow.Table or None
+        The same rows exactly as in the file, for writing back; None where rows cannot go back as they stood.
     suffix : str
+        The ending of a file that rows are written back to, its compression included.
     """
 
     frame: pd.DataFrame
@@ -59,30 +61,36 @@ class Table:
         features = self.frame.drop(columns=[target, *ignore])
         if features.shape[1] == 0:
             raise InputError(f"the table has no column besides {target!r} to learn from")
-        return features, self.frame[target]
+        return features, self._labels(target)
+
+    def _labels(self, target: str) -> pd.Series[Any]:
+        """The target column. Among names "NA" is one, and so is "None": only an empty cell is missing."""
+        import pandas as pd
+
+        labels = self.frame[target]
+        missing = labels.isna()
+        named = not missing.all() and pd.api.types.infer_dtype(labels, skipna=True) in ("string", "boolean")
+        if not (missing.any() and named and isinstance(self.raw, Delimited)):
+            return labels
+        words = pd.Series(self.raw.words(list(self.frame.columns).index(target)), index=labels.index)
+        return words.where(words.str.strip() != "").rename(target)
 
     def write_rows(self, indices: NDArray[np.int64], path: Path, added: pd.DataFrame | None = None) -> None:
         """Write some rows with all their columns in the format of ``path``'s name.
 
         In the format they came in they are written as they stood. ``added`` holds further columns.
         """
-        kind = _FORMATS[_suffix(path) or self.suffix]
-        if kind == "csv" and isinstance(self.raw, Delimited):
-            content = self.raw.text(indices.tolist(), added)
-            path.write_bytes(gzip.compress(content, mtime=0) if path.name.endswith(".gz") else content)
-            return
-        if kind == _FORMATS[self.suffix] and self.raw is not None:
+        suffix = _suffix(path) or self.suffix
+        kind, own = _kind(suffix), _kind(self.suffix)
+        if kind == own and isinstance(self.raw, Delimited | JsonLines):
+            write_contents(path, self.raw.contents(indices.tolist(), added))
+        elif kind == own and self.raw is not None:
             self._write_arrow(indices, path, added)
-            return
-        rows = self.frame.iloc[indices]
-        if added is not None:
-            rows = rows.assign(**{str(name): column.to_numpy() for name, column in added.items()})
-        if kind == "csv":
-            rows.to_csv(path, index=False, sep="\t" if ".tsv" in path.suffixes else ",")
-        elif kind == "parquet":
-            rows.to_parquet(path, index=False)
         else:
-            rows.reset_index(drop=True).to_feather(path)
+            rows = self.frame.iloc[indices]
+            if added is not None:
+                rows = rows.assign(**{str(name): column.to_numpy() for name, column in added.items()})
+            _write_frame(rows, path, suffix)
 
     def _write_arrow(self, indices: NDArray[np.int64], path: Path, added: pd.DataFrame | None) -> None:
         import pyarrow as pa
@@ -90,7 +98,7 @@ class Table:
         rows = self.raw.take(indices)
         for name, column in () if added is None else added.items():
             rows = rows.append_column(str(name), pa.array(column.to_numpy()))
-        if _FORMATS[self.suffix] == "parquet":
+        if _kind(self.suffix) == "parquet":
             import pyarrow.parquet
 
             pyarrow.parquet.write_table(rows, path)
@@ -106,10 +114,12 @@ class Table:
 
 
 def read_table(path: Path) -> Table:
-    """Read a CSV, Parquet or Feather file."""
+    """Read a table: separated or JSON lines, compressed or not, Parquet, Feather or Excel."""
     suffix = _suffix(path)
     if suffix is None:
-        cure = _CURES.get(path.suffix.lower(), f"use {', '.join(_FORMATS)}")
+        cure = _CURES.get(
+            path.suffix.lower(), f"use {', '.join(_KINDS)}, texts also with .gz, .zst, .bz2 or .xz"
+        )
         raise InputError(f"{path} has no known ending: {cure}")
     if not os.path.isfile(path):
         raise InputError(f"{path} is not a file")
@@ -126,15 +136,29 @@ def read_table(path: Path) -> Table:
 
 
 def _suffix(path: Path) -> str | None:
-    longest_first = sorted(_FORMATS, key=len, reverse=True)
-    return next((s for s in longest_first if path.name.lower().endswith(s)), None)
+    name = path.name.lower()
+    packed = compression_of(name)
+    name = name.removesuffix(packed)
+    known = _TEXTS if packed else _KINDS
+    return next((ending + packed for ending in known if name.endswith(ending)), None)
+
+
+def _plain(suffix: str) -> str:
+    return suffix.removesuffix(compression_of(suffix))
+
+
+def _kind(suffix: str) -> str:
+    return _KINDS[_plain(suffix)]
 
 
 def _read(path: Path, suffix: str) -> Table:
-    kind = _FORMATS[suffix]
-    if kind == "csv":
-        frame, raw = read_delimited(path, "\t" if suffix.startswith(".tsv") else ",")
-        return Table(frame, raw, suffix)
+    kind = _kind(suffix)
+    if kind == "delimited":
+        return Table(*read_delimited(path, read_contents(path), _TEXTS[_plain(suffix)]), suffix)
+    if kind == "json lines":
+        return Table(*read_json_lines(path, read_contents(path)), suffix)
+    if kind == "excel":
+        return Table(_read_excel(path), None, ".csv")
     if kind == "parquet":
         import pyarrow.parquet
 
@@ -146,6 +170,38 @@ def _read(path: Path, suffix: str) -> Table:
         raw = pyarrow.feather.read_table(path)
         _refuse_twice(path, raw.column_names)
     return Table(raw.to_pandas(), raw, suffix)
+
+
+def _read_excel(path: Path) -> pd.DataFrame:
+    """The first sheet."""
+    import pandas as pd
+
+    try:
+        rows = pd.read_excel(path, header=None, dtype=object, na_filter=False)
+    except ImportError as error:
+        raise InputError(
+            f"{path} needs openpyxl to be read: pip install 'cdvm[excel]', or save it as CSV"
+        ) from error
+    rows = rows[(rows != "").any(axis=1)]
+    names = ["" if name is None else str(name) for name in rows.iloc[0]] if len(rows) else []
+    _refuse_twice(path, names)
+    frame = rows.iloc[1:].set_axis(names, axis=1).reset_index(drop=True)
+    return frame.where(frame != "").infer_objects()
+
+
+def _write_frame(rows: pd.DataFrame, path: Path, suffix: str) -> None:
+    """Rows that came in another format, or from no file."""
+    kind = _kind(suffix)
+    if kind == "delimited":
+        separator = _TEXTS[_plain(suffix)][0]
+        write_contents(path, Contents(rows.to_csv(index=False, sep=separator).encode(), "utf-8"))
+    elif kind == "json lines":
+        text = rows.to_json(orient="records", lines=True, date_format="iso", force_ascii=False)
+        write_contents(path, Contents(text.encode(), "utf-8"))
+    elif kind == "parquet":
+        rows.to_parquet(path, index=False)
+    else:
+        rows.reset_index(drop=True).to_feather(path)
 
 
 def _refuse_twice(path: Path, names: list[str]) -> None:
