@@ -28,6 +28,7 @@ from cdvm import (
     top_rows,
 )
 from cdvm.attribution.base import MatrixAttribution
+from cdvm.attribution.implicit import ImplicitAttribution
 from cdvm.optimize.solvers.dispatch import solve
 
 INCLUSION, MODELS, COMPONENTS = 0.01, 5000, 64
@@ -77,7 +78,7 @@ def fashion_outcomes(folder: str, quick: str) -> dict:
 
 def fashion_thin(folder: str, quick: str) -> dict:
     started = time.perf_counter()
-    attribution = Attribution.from_outcomes(Outcomes.load(Path(folder) / "ridge"))
+    attribution = ImplicitAttribution.from_outcomes(Outcomes.load(Path(folder) / "ridge"))
     built = time.perf_counter()
     thin = attribution.sparsify(max(CUTOFFS))
     done = time.perf_counter()
@@ -89,7 +90,7 @@ def fashion_thin(folder: str, quick: str) -> dict:
 def fashion_once(folder: str, quick: str) -> dict:
     """What a user waits for: T from outcomes, its default kappa, one solve."""
     started = time.perf_counter()
-    attribution = Attribution.from_outcomes(Outcomes.load(Path(folder) / "ridge"))
+    attribution = ImplicitAttribution.from_outcomes(Outcomes.load(Path(folder) / "ridge"))
     program = Program(attribution, 0.05)
     program.gains  # noqa: B018
     built = time.perf_counter()
@@ -105,7 +106,7 @@ def fashion_once(folder: str, quick: str) -> dict:
 def fashion_accuracy(folder: str, quick: str, out: str, stages: str) -> dict:
     """Choose rows for every cut-off and budget, score them on both halves, write table, page and figure."""
     split = components(bool(int(quick)))
-    implicit = Attribution.from_outcomes(Outcomes.load(Path(folder) / "ridge"))
+    implicit = ImplicitAttribution.from_outcomes(Outcomes.load(Path(folder) / "ridge"))
     thin = Attribution.load(Path(folder) / "thin.npz")
     top = float((Path(folder) / "max").read_text())
     implicit.__dict__["_largest"] = top
@@ -332,7 +333,7 @@ def cnn(folder: str, quick: str, models: str) -> dict:
 def ridge_rows(folder: str, quick: str, size: int) -> list[np.ndarray]:
     """Rows that ridge models on the components choose, and these refined."""
     split = components(bool(int(quick)))
-    attribution = Attribution.from_outcomes(Outcomes.load(Path(folder) / "ridge"))
+    attribution = ImplicitAttribution.from_outcomes(Outcomes.load(Path(folder) / "ridge"))
     mean = float(attribution.values().mean())
     program = Program(attribution, size, kappa=CAPS[2] * attribution.max() + size * mean)
     rows = top_rows(program, solve(program, "first_order").weights)

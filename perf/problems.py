@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from cdvm.attribution.base import ImplicitAttribution
+from cdvm.attribution.implicit import ImplicitAttribution
 from cdvm.sampling import Design
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdvm.attribution.base import Attribution, MatrixAttribution
+from cdvm.attribution.implicit import ImplicitAttribution
 from cdvm.pruner.estimator import CDVM
 from cdvm.selection import Selection
 from cdvm.valuation import Values, value_rows
@@ -32,7 +33,7 @@ _LOADERS: dict[str, Callable[[Path], Any]] = {
 def _alone(here: Path) -> None:
     split, outcomes = small_split(), {name: record(outcome=name) for name in ("correct", "margin")}
     for name, recorded in outcomes.items():
-        attribution = Attribution.from_outcomes(recorded)
+        attribution = ImplicitAttribution.from_outcomes(recorded)
         attribution.save(here / f"attribution-{name}")
         MatrixAttribution(attribution.dense()).save(here / f"attribution-dense-{name}")
         attribution.sparsify(0.2, progress=False, n_jobs=1).save(here / f"attribution-sparse-{name}")

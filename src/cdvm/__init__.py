@@ -11,8 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cdvm._runtime.cluster import on_cluster
-    from cdvm.attribution.base import Attribution, ImplicitAttribution, MatrixAttribution
-    from cdvm.attribution.similarity import MixedAttribution, mix_attributions, similarity_attribution
+    from cdvm.attribution import (
+        Attribution,
+        ImplicitAttribution,
+        MatrixAttribution,
+        MixedAttribution,
+        mix_attributions,
+        similarity_attribution,
+    )
     from cdvm.data.split import Split
     from cdvm.datasets import ClusterGame, dataset_info, dataset_names, load_dataset, make_clusters
     from cdvm.errors import InputError, InputWarning, StoreError
@@ -56,7 +62,14 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
-    "cdvm.attribution.base": ["Attribution", "ImplicitAttribution", "MatrixAttribution"],
+    "cdvm.attribution": [
+        "Attribution",
+        "ImplicitAttribution",
+        "MatrixAttribution",
+        "MixedAttribution",
+        "mix_attributions",
+        "similarity_attribution",
+    ],
     "cdvm.selectors.baselines": ["baseline_names", "select_with"],
     "cdvm._runtime.cluster": ["on_cluster"],
     "cdvm.datasets": ["ClusterGame", "dataset_info", "dataset_names", "load_dataset", "make_clusters"],
@@ -80,7 +93,6 @@ _HOME = {
     "cdvm.optimize.rounding": ["swap_search", "top_rows"],
     "cdvm.selection": ["Selection"],
     "cdvm.selectors": ["select_rows", "selector_names"],
-    "cdvm.attribution.similarity": ["MixedAttribution", "mix_attributions", "similarity_attribution"],
     "cdvm.optimize.path": ["solve_path"],
     "cdvm.optimize.solvers.dispatch": ["Solution", "solve"],
     "cdvm.data.split": ["Split"],

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-import cdvm.attribution.base as module
+import cdvm.attribution.implicit as module
 from cdvm import Attribution, Design, ImplicitAttribution, InputError, MatrixAttribution, Outcomes, StoreError
 from cdvm.attribution.bits import Bits
 
@@ -77,7 +77,7 @@ def test_compact_attribution_of_outcomes_is_the_same(rng, kind, monkeypatch):
     T = naive(design.take(models).members, right)
     lam, w = rng.normal(size=13), rng.normal(size=30)
     for compact in (False, True):
-        implicit = Attribution.from_outcomes(outcomes, compact=compact)
+        implicit = ImplicitAttribution.from_outcomes(outcomes, compact=compact)
         assert implicit._seen_by.indices.dtype == (np.uint16 if compact else np.int32)
         assert isinstance(implicit.outcomes, Bits) == compact
         assert np.allclose(implicit.dense(), T, atol=1e-6)

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from cdvm.attribution.base import ImplicitAttribution, MatrixAttribution
+from cdvm.attribution.base import MatrixAttribution
+from cdvm.attribution.implicit import ImplicitAttribution
 from cdvm.errors import InputError
 from cdvm.optimize.program import Program
 from cdvm.optimize.rounding import class_floors, keep_classes, loss_of, swap_search, top_rows

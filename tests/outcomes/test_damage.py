@@ -9,8 +9,9 @@ from scipy import sparse
 
 from cdvm import Attribution, InputWarning, Outcomes, Selection, StoreError, Values
 from cdvm._runtime.files import save_arrays
-from cdvm.attribution.base import ImplicitAttribution, MatrixAttribution
-from cdvm.attribution.similarity import MixedAttribution
+from cdvm.attribution.base import MatrixAttribution
+from cdvm.attribution.implicit import ImplicitAttribution
+from cdvm.attribution.mixture import MixedAttribution
 from cdvm.outcomes.store import Chunk, Store
 from cdvm.sampling import Design
 

@@ -3,7 +3,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from valuation_games import LARGE, PAPER, UNEVEN, all_subsets, blobs, chance, with_one_and_two_jobs
 
-from cdvm.attribution.base import Attribution
+from cdvm.attribution.implicit import ImplicitAttribution
 from cdvm.data.split import Split
 from cdvm.errors import InputError, InputWarning, StoreError
 from cdvm.learners import make_learner
@@ -55,7 +55,7 @@ def test_existing_outcomes_give_the_same_values_for_free():
     learner = make_learner("naive_bayes")
     outcomes = record_outcomes(split, learner, Design(25, 0.3), range(60), n_jobs=1)
     free = banzhaf_from_outcomes(outcomes, split)
-    attribution = Attribution.from_outcomes(outcomes)
+    attribution = ImplicitAttribution.from_outcomes(outcomes)
     assert np.array_equal(free.values, attribution.values())
     assert np.array_equal(free.stderr, attribution.values_stderr())
     trained = banzhaf(split, learner, n_models=60, inclusion=0.3, n_jobs=1)

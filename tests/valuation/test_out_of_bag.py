@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from valuation_games import PAPER, blobs, with_one_and_two_jobs
 
-from cdvm.attribution.base import Attribution
+from cdvm.attribution.implicit import ImplicitAttribution
 from cdvm.data.split import Split
 from cdvm.errors import InputError
 from cdvm.learners import make_learner
@@ -39,7 +39,7 @@ def test_values_agree_with_a_loop_over_models_and_rows(noisy, outcomes):
 
 
 def test_memorization_is_the_diagonal_of_the_attribution(noisy, outcomes):
-    attribution = Attribution.from_outcomes(outcomes)
+    attribution = ImplicitAttribution.from_outcomes(outcomes)
     values = memorization(noisy, outcomes=outcomes)
     assert np.allclose(values.values, np.diag(attribution.dense()))
     assert np.allclose(values.stderr, np.diag(attribution.stderr()), equal_nan=True)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from valuation_games import PAPER
 
-from cdvm import Attribution, Design, make_learner, record_outcomes, select_with
+from cdvm import Design, ImplicitAttribution, make_learner, record_outcomes, select_with
 from cdvm.errors import InputError
 from cdvm.valuation import needs_validation, valuation_names, valuation_options, value_rows
 from cdvm.valuation.banzhaf import banzhaf
@@ -53,7 +53,7 @@ def test_banzhaf_out_of_bag_gives_a_row_nothing_for_itself(split):
     own = split.out_of_bag()
     design = Design(own.n_rows, 0.5, seed=0)
     outcomes = record_outcomes(own, make_learner("logistic"), design, range(200), n_jobs=1, progress=False)
-    T = Attribution.from_outcomes(outcomes).dense()
+    T = ImplicitAttribution.from_outcomes(outcomes).dense()
     assert (np.diag(T) == 0).all()
     values = value_rows(own, "logistic", "banzhaf", n_models=200, n_jobs=1, progress=False)
     assert np.allclose(values.values, T.mean(axis=1), atol=1e-6)

@@ -1,1 +1,16 @@
 """Attribution T: what each training row does for each evaluation row."""
+
+from cdvm.attribution.base import Attribution, MatrixAttribution, as_attribution
+from cdvm.attribution.implicit import ImplicitAttribution
+from cdvm.attribution.mixture import MixedAttribution, mix_attributions
+from cdvm.attribution.similarity import similarity_attribution
+
+__all__ = [
+    "Attribution",
+    "ImplicitAttribution",
+    "MatrixAttribution",
+    "MixedAttribution",
+    "as_attribution",
+    "mix_attributions",
+    "similarity_attribution",
+]

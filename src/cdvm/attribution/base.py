@@ -1,18 +1,4 @@
-"""Attribution *T*: what each training row does for each evaluation row.
-
-``T[i, j]`` is the mean outcome of the models that saw row *i* on evaluation row *j*, less the mean outcome
-of those that did not (maximum sample reuse). With membership *M* (models × rows, 0/1), outcomes *C* (models
-× evaluation rows), counts ``c = Mᵀ1`` and totals ``tot = Cᵀ1`` over *N* models::
-
-    T = diag(1/c + 1/(N − c)) MᵀC − (1/(N − c)) totᵀ = diag(1/c + 1/(N − c)) Mᵀ(C − 1 totᵀ/N)
-
-so products with T and Tᵀ are two thin products each, and the n × m matrix is never needed. Centred as on the
-right they lose nothing to cancellation, and single precision suffices. Rows that every
-or no model saw have attribution 0.
-
-An evaluation row that is a training row itself is evaluated out of bag: its outcomes by models that saw it
-give way to the mean of the others. Centred at that mean they are 0, and so is what a row does for itself.
-"""
+"""Attribution *T*: what each training row does for each evaluation row, used through products and blocks."""
 
 from __future__ import annotations
 
@@ -20,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,32 +15,32 @@ from scipy.sparse.linalg import LinearOperator
 
 from cdvm._runtime.files import load_arrays, save_arrays
 from cdvm._runtime.memory import parse_bytes
-from cdvm.attribution.bits import Bits
-from cdvm.attribution.membership import MembershipMatrix
-from cdvm.attribution.sparsify import largest_entry, strongest_entries
+from cdvm.attribution.layout import Arrays, require, sparse_layout
+from cdvm.attribution.sparsify import strongest_entries
 from cdvm.errors import InputError
 
-if TYPE_CHECKING:
-    from cdvm.outcomes.recording import Outcomes
-
-__all__ = ["FLOAT_OUTCOMES", "Attribution", "ImplicitAttribution", "MatrixAttribution", "as_attribution"]
+__all__ = ["Attribution", "MatrixAttribution", "as_attribution", "load_attribution"]
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-FLOAT_OUTCOMES = 1 << 26
-"""Outcomes kept in single precision; more are kept as bits."""
-
 _SUMMABLE = 1e300  # sums beyond this end at infinity
-_DRAWN = 1 << 26  # rows of models drawn at once to build the membership,
-_POSITIONS = 1 << 22  # of which no more may be members
 
 
 class Attribution(ABC):
-    """An n × m attribution, used through products and blocks."""
+    """An n × m attribution, used through products and blocks.
+
+    A subclass is saved by ``_payload`` and loaded by ``_from_arrays``, and known in a file by the array named
+    ``_marker``.
+    """
 
     shape: tuple[int, int]
     n_unusable: int = 0  # rows that every or no model saw, and whose attribution is therefore 0
+    _marker: ClassVar[str] = " "  # of no file
+    _kinds: ClassVar[list[type[Attribution]]] = []
+
+    def __init_subclass__(cls) -> None:
+        Attribution._kinds.append(cls)
 
     @abstractmethod
     def matvec(self, evaluation: NDArray[Any]) -> Vector:
@@ -73,24 +59,13 @@ class Attribution(ABC):
         """The largest entry."""
 
     @abstractmethod
-    def _payload(self) -> dict[str, NDArray[Any]]:
-        """Arrays that :func:`load` builds the attribution from."""
+    def _payload(self) -> Arrays:
+        """Arrays that the attribution is built from when it is loaded."""
 
-    @staticmethod
-    def from_outcomes(outcomes: Outcomes, *, compact: bool = False) -> ImplicitAttribution:
-        """The implicit attribution of recorded outcomes.
-
-        ``compact`` keeps the least: positions of 16 bits and outcomes of one bit each, for products that take
-        about a third longer.
-        """
-        design, models = outcomes.design, outcomes.models
-        step = max(1, min(max(_DRAWN // design.n_rows, len(models) // 32), _POSITIONS // design.size))
-        drawn = (design.take(models[k : k + step]).members for k in range(0, len(models), step))
-        seen_by = MembershipMatrix.stacked(drawn, design.n_rows, narrow=compact)
-        large = compact or outcomes.n_models * outcomes.n_evaluation > FLOAT_OUTCOMES
-        if outcomes.binary and large and outcomes.evaluation_rows is None:
-            return ImplicitAttribution(seen_by, Bits(outcomes.data, outcomes.n_evaluation))
-        return ImplicitAttribution(seen_by, outcomes.values(), outcomes.evaluation_rows)
+    @classmethod
+    @abstractmethod
+    def _from_arrays(cls, arrays: Arrays, shape: tuple[int, int]) -> Attribution:
+        """The attribution of such arrays, each checked before it is used; InputError where it is none."""
 
     def row_sums(self) -> Vector:
         """T1: what each row adds to all evaluation rows together."""
@@ -140,13 +115,23 @@ class Attribution(ABC):
     @staticmethod
     def load(path: str | Path) -> Attribution:
         """Read what :meth:`save` wrote."""
-        from cdvm.attribution.files import build_attribution
+        return load_arrays(path, "attribution", lambda meta, arrays: load_attribution(arrays, meta["shape"]))
 
-        return load_arrays(path, "attribution", build_attribution)
+
+def load_attribution(arrays: Arrays, shape: Any) -> Attribution:
+    """The attribution that arrays hold, of whatever kind."""
+    n, m = (int(length) for length in shape)
+    require(n > 0 and m > 0, f"its shape is {n} × {m}")
+    kind = next((kind for kind in Attribution._kinds if kind._marker in arrays), None)
+    if kind is None:
+        raise InputError(f"its arrays are of no known kind: {', '.join(sorted(arrays)[:3])}")
+    return kind._from_arrays(arrays, (n, m))
 
 
 class MatrixAttribution(Attribution):
     """An attribution held as an array or a sparse matrix."""
+
+    _marker = "data"
 
     def __init__(self, matrix: Any) -> None:
         if sparse.issparse(matrix):
@@ -187,196 +172,22 @@ class MatrixAttribution(Attribution):
     def max(self) -> float:
         return float(self.matrix.max())
 
-    def _payload(self) -> dict[str, NDArray[Any]]:
+    def _payload(self) -> Arrays:
         if sparse.issparse(self.matrix):
             names = ("data", "indices", "indptr")
             return {name: getattr(self.matrix, name) for name in names}
         return {"data": self.matrix}
 
-
-class ImplicitAttribution(Attribution):
-    """The attribution of subset models, never formed as a matrix.
-
-    Parameters
-    ----------
-    members : csr_array of shape (n_models, n_rows), or MembershipMatrix of shape (n_rows, n_models)
-        Which model saw which row; multiplicities do not matter.
-    outcomes : ndarray of shape (n_models, n_evaluation) or Bits
-        Right or wrong (bool or uint8), or a float score.
-    evaluation_rows : ndarray of shape (n_evaluation,), optional
-        The training row that each evaluation row is, where they are training rows.
-    centred : bool
-        Whether out-of-bag outcomes have been centred, as those of an attribution are; doing so again would
-        change their last bits.
-    """
-
-    def __init__(
-        self,
-        members: sparse.csr_array | MembershipMatrix,
-        outcomes: NDArray[Any] | Bits,
-        evaluation_rows: NDArray[np.int64] | None = None,
-        *,
-        centred: bool = False,
-    ) -> None:
-        if not isinstance(members, MembershipMatrix):
-            members = MembershipMatrix.stacked([sparse.csr_array(members)], members.shape[1])
-        self._seen_by = members  # row × model membership
-        self.shape = (int(members.shape[0]), int(outcomes.shape[1]))
-        self.n_models = int(members.shape[1])
-        if self.n_models != outcomes.shape[0]:
-            raise InputError(f"{self.n_models} training sets but outcomes of {outcomes.shape[0]} models")
-        # single precision: exact for bits, and scores carry far more sampling noise than that
-        kept: Any = outcomes
-        if not isinstance(outcomes, Bits):
-            kept = np.ascontiguousarray(outcomes, dtype=np.float32)
-        elif evaluation_rows is not None:
-            kept = outcomes.columns(slice(None))
-        self.evaluation_rows = evaluation_rows
-        if evaluation_rows is not None and not centred:
-            kept = _out_of_bag(members, kept, evaluation_rows)
-        self.outcomes: Any = kept
-        self.binary = outcomes.dtype.kind in "bu"
-        self.counts = np.diff(members.indptr).astype(np.int64)
-        self.usable = (self.counts > 0) & (self.counts < self.n_models)
-        self.n_unusable = int((~self.usable).sum())
-        inside = np.where(self.usable, self.counts, 1).astype(np.float64)
-        outside = np.where(self.usable, self.n_models - self.counts, 1).astype(np.float64)
-        self._scale = np.where(self.usable, 1 / inside + 1 / outside, 0.0)
-        self._shift = np.where(self.usable, 1 / outside, 0.0)
-        self._totals = self.outcomes.sum(axis=0, dtype=np.float64)
-        if evaluation_rows is not None:
-            self._totals[:] = 0.0  # but for rounding they are
-
-    @property
-    def members(self) -> sparse.csr_array:
-        """Model × row membership."""
-        return self._seen_by.transpose().to_csr()
-
-    def matvec(self, evaluation: NDArray[Any]) -> Vector:
-        return self._spread(self.outcomes @ np.asarray(evaluation, dtype=np.float32), np.float32)
-
-    def rmatvec(self, rows: NDArray[Any]) -> Vector:
-        scaled = (self._scale * np.asarray(rows, dtype=np.float64)).astype(np.float32)
-        per_model = scaled @ self._seen_by
-        centred = (per_model - per_model.mean()).astype(np.float32)
-        return np.asarray(centred @ self.outcomes, dtype=np.float64)
-
-    def row_sums(self) -> Vector:
-        return self._spread(self.outcomes.sum(axis=1, dtype=np.float64), np.float64)
-
-    def _spread(self, per_model: NDArray[Any], precision: Any) -> Vector:
-        """What each row gets of one number a model."""
-        centred = per_model.astype(np.float64)
-        centred -= centred.mean()
-        seen: Vector = self._seen_by @ centred.astype(precision)
-        return self._scale * seen
-
-    def _sums(self, rows: Any, outcomes: NDArray[Any]) -> Matrix:
-        """MᵀC on some rows: how often (how much) the models that saw a row were right."""
-        return np.asarray(self._seen_by.rows(rows, outcomes.dtype) @ outcomes, dtype=np.float64)
-
-    def _right(self, columns: Any) -> NDArray[Any]:
-        """Bits of some evaluation rows in the smallest type that can count the models that saw a row."""
-        kind = np.min_scalar_type(int(self.counts.max(initial=0)))
-        part = (
-            self.outcomes.columns(columns) if isinstance(self.outcomes, Bits) else self.outcomes[:, columns]
-        )
-        return np.ascontiguousarray(part, dtype=kind)
-
-    def block(self, rows: Any = None, columns: Any = None) -> Matrix:
-        every = slice(None)
-        picked, columns = every if rows is None else rows, every if columns is None else columns
-        packed = isinstance(self.outcomes, Bits)
-        part = self._right(columns) if packed else np.ascontiguousarray(self.outcomes[:, columns])
-        sums = self._sums(rows, part)
-        return self._scale[picked, None] * sums - np.outer(self._shift[picked], self._totals[columns])
-
-    def reader(self, columns: slice) -> Callable[[slice], NDArray[np.float32]]:
-        if not self.binary or self.evaluation_rows is not None:  # out of bag, outcomes are centred
-            return super().reader(columns)
-        right, totals = self._right(columns), self._totals[columns]
-
-        def read(rows: slice) -> NDArray[np.float32]:
-            sums = self._seen_by.rows(rows, right.dtype) @ right
-            entries = np.multiply(sums, self._scale[rows, None])
-            entries -= np.outer(self._shift[rows], totals)
-            return np.asarray(entries, dtype=np.float32)
-
-        return read
-
-    @cached_property
-    def _largest(self) -> float:
-        return largest_entry(self)
-
-    def max(self) -> float:
-        return self._largest
-
-    def stderr(self, rows: Any = None, columns: Any = None) -> Matrix:
-        """Standard error of the entries: of a difference of two means over distinct models."""
-        every = slice(None)
-        picked, columns = every if rows is None else rows, every if columns is None else columns
-        part = np.ascontiguousarray(self.outcomes[:, columns])
-        squares = part if self.binary and self.evaluation_rows is None else part**2
-        return self._error_of_difference(
-            picked,
-            self._sums(rows, part),
-            self._sums(rows, squares),
-            self._totals[columns],
-            squares.sum(axis=0, dtype=np.float64),
-        )
-
-    def values_stderr(self) -> Vector:
-        """Standard error of :meth:`values`."""
-        mean = self.outcomes.mean(axis=1, dtype=np.float64)[:, None]
-        seen_by = self._seen_by.to_csr()
-        sums, squares = seen_by @ mean, seen_by @ mean**2
-        error = self._error_of_difference(slice(None), sums, squares, mean.sum(axis=0), (mean**2).sum(axis=0))
-        return error[:, 0]
-
-    def _error_of_difference(
-        self, rows: Any, sums: Matrix, squares: Matrix, totals: Vector, total_squares: Vector
-    ) -> Matrix:
-        inside = self.counts[rows, None].astype(np.float64)
-        outside = self.n_models - inside
-        with np.errstate(divide="ignore", invalid="ignore"):
-            var_in = (squares / inside - (sums / inside) ** 2) / (inside - 1)
-            mean_out = (totals - sums) / outside
-            var_out = ((total_squares - squares) / outside - mean_out**2) / (outside - 1)
-            error = np.sqrt(np.maximum(var_in, 0.0) + np.maximum(var_out, 0.0))
-        # A mean of fewer than two models has no standard error; rows without attribution have none either.
-        return np.where((inside > 1) & (outside > 1), error, np.nan)
-
-    def _payload(self) -> dict[str, NDArray[Any]]:
-        saw = self._seen_by.transpose()
-        arrays: dict[str, NDArray[Any]] = {"indices": saw.indices, "indptr": saw.indptr}
-        if self.evaluation_rows is not None:
-            arrays["evaluation_rows"] = self.evaluation_rows
-        if isinstance(self.outcomes, Bits):
-            return arrays | {"outcomes": self.outcomes.packed, "packed": np.array(1)}
-        if self.binary:
-            # centred or not, right is above 0; where it is not, an evaluation row's outcomes are all alike
-            packed = np.packbits(self.outcomes > 0, axis=1)
-            return arrays | {"outcomes": packed, "packed": np.array(1)}
-        return arrays | {"outcomes": self.outcomes}
-
-
-def _out_of_bag(
-    seen_by: MembershipMatrix, outcomes: NDArray[np.float32], evaluation_rows: NDArray[np.int64]
-) -> NDArray[np.float32]:
-    """Outcomes less their mean over models that did not see the evaluation row, 0 for those that did."""
-    counts = np.diff(seen_by.indptr)[evaluation_rows]
-    totals, centred = outcomes.sum(axis=0, dtype=np.float64), np.array(outcomes, dtype=np.float32)
-    step = max(1, _POSITIONS // max(1, int(counts.max(initial=0))))
-    for first in range(0, len(evaluation_rows), step):
-        here = slice(first, first + step)
-        size = counts[here]
-        starts = np.repeat(seen_by.indptr[evaluation_rows[here]] - np.cumsum(size) + size, size)
-        seen = seen_by.indices[starts + np.arange(size.sum())], first + np.repeat(np.arange(len(size)), size)
-        inside = np.bincount(seen[1] - first, outcomes[seen], minlength=len(size))
-        mean = (totals[here] - inside) / np.maximum(seen_by.shape[1] - size, 1)
-        centred[:, here] -= mean.astype(np.float32)
-        centred[seen] = 0.0
-    return centred
+    @classmethod
+    def _from_arrays(cls, arrays: Arrays, shape: tuple[int, int]) -> MatrixAttribution:
+        data = arrays["data"]
+        require(data.dtype.kind == "f", f"its entries are of type {data.dtype}")
+        if "indptr" not in arrays:
+            require(data.shape == shape, f"its entries have shape {data.shape}, not {shape}")
+            return cls(data)
+        indices, indptr = sparse_layout(arrays, *shape)
+        require(data.shape == indices.shape, f"{data.shape} entries stand at {indices.shape} positions")
+        return cls(sparse.csr_array((data, indices, indptr), shape))
 
 
 def as_attribution(source: Any) -> Attribution:

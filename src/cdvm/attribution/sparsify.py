@@ -8,7 +8,7 @@ guess was too high is T read again. Which entries are kept does not depend on ti
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,6 @@ from cdvm._runtime.memory import bytes_text
 from cdvm._runtime.parallel import run_tasks
 from cdvm._runtime.progress import Progress
 from cdvm.errors import InputError
-
-if TYPE_CHECKING:
-    from cdvm.attribution.base import Attribution
 
 __all__ = ["largest_entry", "strongest_entries"]
 
@@ -36,7 +33,17 @@ _KEPT_BYTES = 18  # per entry kept: value and position, with the spare, and agai
 _STRIP_BYTES = 1 << 28  # outcomes of a strip of columns, one byte each
 
 
-def largest_entry(attribution: Attribution, *, n_jobs: int | None = -1) -> float:
+class Entries(Protocol):
+    """What is read here of an attribution."""
+
+    shape: tuple[int, int]
+
+    def block(self, rows: Any = None, columns: Any = None) -> NDArray[np.float64]: ...
+    def reader(self, columns: slice) -> Callable[[slice], Single]: ...
+    def max(self) -> float: ...
+
+
+def largest_entry(attribution: Entries, *, n_jobs: int | None = -1) -> float:
     """The largest entry of T."""
     return max(
         found
@@ -46,7 +53,7 @@ def largest_entry(attribution: Attribution, *, n_jobs: int | None = -1) -> float
 
 
 def strongest_entries(
-    attribution: Attribution,
+    attribution: Entries,
     keep: float,
     *,
     memory: int | None = None,
@@ -57,7 +64,7 @@ def strongest_entries(
 
     Parameters
     ----------
-    attribution : Attribution
+    attribution : Entries
     keep : float
         Fraction of the entries between 0 and 1. Of entries equal in magnitude at the threshold, the first in
         row order are kept.
@@ -85,7 +92,7 @@ def strongest_entries(
         fraction *= 2  # the sample was not typical
 
 
-def _check_memory(attribution: Attribution, keep: float, wanted: int, memory: int | None) -> None:
+def _check_memory(attribution: Entries, keep: float, wanted: int, memory: int | None) -> None:
     if memory is None:
         return
     need = _KEPT_BYTES * wanted + 2 * _TILE_BYTES * _TILE
@@ -97,7 +104,7 @@ def _check_memory(attribution: Attribution, keep: float, wanted: int, memory: in
         )
 
 
-def _strips(attribution: Attribution) -> list[slice]:
+def _strips(attribution: Entries) -> list[slice]:
     """All columns, in strips whose outcomes fit into a bounded memory."""
     m = attribution.shape[1]
     height = max(1, getattr(attribution, "n_models", 1))
@@ -111,7 +118,7 @@ def _tiles(n: int, width: int) -> list[slice]:
 
 
 def _read(
-    attribution: Attribution,
+    attribution: Entries,
     columns: slice,
     use: Callable[[slice, Single], Found],
     n_jobs: int | None,
@@ -122,7 +129,7 @@ def _read(
     yield from run_tasks(lambda rows: use(rows, reader(rows)), tasks, n_jobs=n_jobs, prefer="threads")
 
 
-def _guess(attribution: Attribution, fraction: float) -> float:
+def _guess(attribution: Entries, fraction: float) -> float:
     """A magnitude that about the given fraction of the entries reaches, evaluated by evenly spaced rows."""
     n, m = attribution.shape
     if fraction >= 1.0 or n * m <= _TILE:
@@ -136,7 +143,7 @@ def _guess(attribution: Attribution, fraction: float) -> float:
 
 
 def _above(
-    attribution: Attribution, floor: float, n_jobs: int | None, progress: bool | None
+    attribution: Entries, floor: float, n_jobs: int | None, progress: bool | None
 ) -> tuple[sparse.csr_array, float]:
     """Entries of at least the given magnitude, zeros left out, and the largest entry."""
     n, m = attribution.shape

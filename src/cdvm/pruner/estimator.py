@@ -29,7 +29,9 @@ from cdvm._runtime.parameters import (
 )
 from cdvm._runtime.progress import Progress
 from cdvm.attribution.base import Attribution, MatrixAttribution
-from cdvm.attribution.similarity import mix_attributions, similarity_attribution
+from cdvm.attribution.implicit import ImplicitAttribution
+from cdvm.attribution.mixture import mix_attributions
+from cdvm.attribution.similarity import similarity_attribution
 from cdvm.data.checks import column_names
 from cdvm.data.scaling import SCALE, Scale, scaled_for
 from cdvm.data.split import Split
@@ -322,7 +324,7 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         models = None
         if outcomes is not None:
             with Progress("building T", enabled=self.progress):
-                models = Attribution.from_outcomes(outcomes, compact=plan.compact)
+                models = ImplicitAttribution.from_outcomes(outcomes, compact=plan.compact)
             if self.attribution == "models":
                 return models
         similar = similarity_attribution(split, n_jobs=plan.n_jobs, progress=self.progress)

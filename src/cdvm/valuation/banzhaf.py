@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cdvm.attribution.base import Attribution, ImplicitAttribution
+from cdvm.attribution.implicit import ImplicitAttribution
 from cdvm.data.split import Split
 from cdvm.errors import InputError, InputWarning
 from cdvm.outcomes.recording import Outcome, Outcomes
@@ -116,7 +116,7 @@ def banzhaf_from_outcomes(outcomes: Outcomes, split: Split | None = None) -> Val
     split : Split, optional
         Tells where the rows stood in the user's table.
     """
-    attribution = Attribution.from_outcomes(outcomes)
+    attribution = ImplicitAttribution.from_outcomes(outcomes)
     if attribution.n_unusable == attribution.shape[0]:
         raise InputError(
             f"outcomes of {outcomes.n_models} models: every row is in all or in none of their training "
@@ -194,7 +194,7 @@ def _of_utility(
 
 
 def _estimate(outcomes: Outcomes) -> Estimate:
-    return _estimate_from(Attribution.from_outcomes(outcomes))
+    return _estimate_from(ImplicitAttribution.from_outcomes(outcomes))
 
 
 def _estimate_from(attribution: ImplicitAttribution) -> Estimate:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.datasets import load_digits
 
-from cdvm.attribution.base import ImplicitAttribution
+from cdvm.attribution.implicit import ImplicitAttribution
 from cdvm.optimize.program import Program
 
 

@@ -4,7 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from solver_cases import KINDS, assert_certified, assert_feasible, digits_attribution, distance, programs
 
-from cdvm.attribution.base import ImplicitAttribution, MatrixAttribution
+from cdvm.attribution.base import MatrixAttribution
+from cdvm.attribution.implicit import ImplicitAttribution
 from cdvm.errors import InputError
 from cdvm.optimize.program import Program
 from cdvm.optimize.solvers.column_generation import solve_column_generation

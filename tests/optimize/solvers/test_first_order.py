@@ -8,7 +8,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from cdvm.attribution.base import Attribution, ImplicitAttribution, MatrixAttribution
+from cdvm.attribution.base import Attribution, MatrixAttribution
+from cdvm.attribution.implicit import ImplicitAttribution
 from cdvm.errors import InputError
 from cdvm.optimize.program import Program
 from cdvm.optimize.solvers.first_order import solve_first_order
