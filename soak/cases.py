@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from cdvm.data.split import Features, Split
 from cdvm.learners.base import Learner, Trainer
-from cdvm.outcomes.recording import Outcomes, record_outcomes
+from cdvm.outcomes.recorded import Outcomes
+from cdvm.outcomes.recording import record_outcomes
 from cdvm.outcomes.storage import Address
 from cdvm.sampling import Design, Subsets
 from soak.verdicts import Wrong

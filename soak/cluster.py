@@ -14,7 +14,7 @@ from random import Random
 from distributed.cli import dask_scheduler, dask_worker
 
 from cdvm._runtime.cluster import on_cluster
-from cdvm.outcomes.recording import Outcomes
+from cdvm.outcomes.recorded import Outcomes
 from soak.cases import record, require_same
 from soak.processes import LIMIT, Process, action, require_clear, start
 from soak.stores import chunks_in, require_kept, whole_files

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
-from cdvm.outcomes.recording import Outcomes
+from cdvm.outcomes.recorded import Outcomes
 from soak.cases import record, require_same, write_table
 from soak.kills import RUNS, require_same_report
 from soak.processes import Ended, action, command, require_clear

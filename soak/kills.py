@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from cdvm.outcomes.recording import Outcomes
+from cdvm.outcomes.recorded import Outcomes
 from soak.cases import require_same, write_table
 from soak.processes import Process, command, require_clear
 from soak.results import done_units, require_same_results

@@ -19,7 +19,7 @@ import s3fs  # type: ignore[import-untyped]  # noqa: F401  # loaded once, for fo
 from moto.s3.models import s3_backends
 from moto.server import ThreadedMotoServer
 
-from cdvm.outcomes.recording import Outcomes
+from cdvm.outcomes.recorded import Outcomes
 from soak.cases import record, require_same
 from soak.processes import LIMIT, Process, action, require_clear, start
 from soak.verdicts import Fault, Kind, Missed, Wrong, verdict_of

@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 
 from cdvm.errors import InputError
-from cdvm.outcomes.recording import Outcomes
+from cdvm.outcomes.recorded import Outcomes
 from cdvm.outcomes.status import store_status
 from soak.cases import N_MODELS, record, require_same
 from soak.damage import damage

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from cdvm.outcomes.recording import Outcomes
+from cdvm.outcomes.recorded import Outcomes
 from soak.cases import N_MODELS, record, require_same, write_table
 from soak.kills import RUNS
 from soak.processes import Ended, Process, action, command, require_clear

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from cdvm.data.split import Split
     from cdvm.datasets import ClusterGame, dataset_info, dataset_names, load_dataset, make_clusters
     from cdvm.errors import InputError, InputWarning, StoreError
-    from cdvm.evaluation.refinement.search import refine
-    from cdvm.evaluation.scoring import compare_with_random, evaluate_sets, random_sets, score_sets
+    from cdvm.evaluation.comparison import compare_with_random, random_sets
+    from cdvm.evaluation.refinement.refine import refine
+    from cdvm.evaluation.scoring import evaluate_sets, score_sets
     from cdvm.learners import (
         Learner,
         LogisticLearner,
@@ -39,7 +40,8 @@ if TYPE_CHECKING:
     from cdvm.optimize.program import Program
     from cdvm.optimize.rounding import swap_search, top_rows
     from cdvm.optimize.solvers.dispatch import Solution, solve
-    from cdvm.outcomes.recording import Outcomes, merge_stores, record_outcomes
+    from cdvm.outcomes.recorded import Outcomes, merge_stores
+    from cdvm.outcomes.recording import record_outcomes
     from cdvm.outcomes.status import StoreStatus, store_status
     from cdvm.pruner.estimator import CDVM
     from cdvm.sampling import Design, Subsets
@@ -74,7 +76,8 @@ _HOME = {
     "cdvm._runtime.cluster": ["on_cluster"],
     "cdvm.datasets": ["ClusterGame", "dataset_info", "dataset_names", "load_dataset", "make_clusters"],
     "cdvm.errors": ["InputError", "InputWarning", "StoreError"],
-    "cdvm.evaluation.scoring": ["compare_with_random", "evaluate_sets", "score_sets", "random_sets"],
+    "cdvm.evaluation.comparison": ["compare_with_random", "random_sets"],
+    "cdvm.evaluation.scoring": ["evaluate_sets", "score_sets"],
     "cdvm.learners": [
         "Learner",
         "LogisticLearner",
@@ -86,10 +89,11 @@ _HOME = {
         "learner_names",
         "make_learner",
     ],
-    "cdvm.outcomes.recording": ["Outcomes", "merge_stores", "record_outcomes"],
+    "cdvm.outcomes.recorded": ["Outcomes", "merge_stores"],
+    "cdvm.outcomes.recording": ["record_outcomes"],
     "cdvm.optimize.program": ["Program"],
     "cdvm.pruner.estimator": ["CDVM"],
-    "cdvm.evaluation.refinement.search": ["refine"],
+    "cdvm.evaluation.refinement.refine": ["refine"],
     "cdvm.optimize.rounding": ["swap_search", "top_rows"],
     "cdvm.selection": ["Selection"],
     "cdvm.selectors": ["select_rows", "selector_names"],

@@ -22,7 +22,19 @@ from sklearn.utils import check_random_state
 
 from cdvm.errors import InputError
 
-__all__ = ["Design", "DesignKind", "RandomStream", "Subsets", "default_inclusion", "draw_words", "seed_of"]
+__all__ = [
+    "N_MODELS",
+    "Design",
+    "DesignKind",
+    "RandomStream",
+    "Subsets",
+    "default_inclusion",
+    "draw_words",
+    "seed_of",
+]
+
+N_MODELS = 5_000
+"""Subset models that are trained where no number is named, as in the paper."""
 
 DesignKind = Literal["bernoulli", "fixed", "bootstrap"]
 

@@ -75,7 +75,8 @@ def test_scaling():
 @pytest.mark.data
 @pytest.mark.parametrize(("dataset", "published"), [("pol", 0.668), ("nomao", 0.789), ("adult", 0.655)])
 def test_random_rows_reach_the_published_accuracy(data_home, dataset, published):
-    from cdvm.evaluation.scoring import evaluate_sets, random_sets
+    from cdvm.evaluation.comparison import random_sets
+    from cdvm.evaluation.scoring import evaluate_sets
 
     protocol = get_protocol("paper")
     split = protocol.split(dataset, 0)

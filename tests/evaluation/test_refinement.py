@@ -24,8 +24,9 @@ from cdvm import (
     refine,
     select_with,
 )
+from cdvm.evaluation.refinement.refine import default_fits
 from cdvm.evaluation.refinement.scorer import HeldOutScorer
-from cdvm.evaluation.refinement.search import _Search, default_fits
+from cdvm.evaluation.refinement.search import Search
 from cdvm.optimize.rounding import class_floors
 
 
@@ -90,11 +91,11 @@ def test_the_callback_sees_ever_better_sets_and_the_answer_last(noisy):
     assert counts[-1] <= 500
     assert all(len(np.unique(rows)) == 40 and (np.diff(rows) > 0).all() for _, rows in seen)
     assert (seen[-1][1] == found.rows).all()
-    with HeldOutScorer(split, RidgeLearner(), n_jobs=1) as scorer:
-        gains = [
-            scorer.compare(scorer.score_rows(b[None]), scorer.score_rows(a[None]))[0]
-            for (_, a), (_, b) in pairwise(seen)
-        ]
+    scorer = HeldOutScorer(split, RidgeLearner(), n_jobs=1)
+    gains = [
+        scorer.compare(scorer.score_rows(b[None]), scorer.score_rows(a[None]))[0]
+        for (_, a), (_, b) in pairwise(seen)
+    ]
     assert min(gains) >= 0
     assert max(gains) > 0
 
@@ -138,8 +139,8 @@ def test_held_back_evaluation_rows_can_send_the_search_back_to_its_start(rng, se
     found = refine(
         start, split, "ridge", fits=600, seed=seed, n_jobs=1, callback=lambda _, rows: last.append(rows)
     )
-    with HeldOutScorer(split, RidgeLearner(), seed=seed, n_jobs=1) as scorer:
-        scored = scorer.score_rows(np.stack([start, last[-1]]))
+    scorer = HeldOutScorer(split, RidgeLearner(), seed=seed, n_jobs=1)
+    scored = scorer.score_rows(np.stack([start, last[-1]]))
     gain, error = scorer.confirm(scored[1], scored[0])
     worse = gain < -2 * error or scorer.plain_gain(scored[1], scored[0]) < 0
     assert (found.rows == (start if worse else last[-1])).all()
@@ -215,8 +216,8 @@ def test_rows_evaluate_each_other_where_there_are_no_validation_rows(noisy):
     alone = Split.from_arrays(split.X, split.y, validation="out_of_bag")
     start = np.concatenate([wrong[:15], np.setdiff1d(np.arange(400), wrong)[:15]])
     found = refine(start, alone, LogisticLearner(), fits=1200, n_jobs=1)
-    with HeldOutScorer(alone, LogisticLearner(), n_jobs=1) as scorer:
-        scored = scorer.score_rows(found.rows[None])
+    scorer = HeldOutScorer(alone, LogisticLearner(), n_jobs=1)
+    scored = scorer.score_rows(found.rows[None])
     assert (scorer.rows == np.arange(400)).all()
     assert (scored.outside[0] == ~np.isin(np.arange(400), found.rows)).all()
     before, after = (accuracy(split, LogisticLearner(), rows) for rows in (start, found.rows))
@@ -303,7 +304,7 @@ def rare():
 
 
 def searching(split, start, learner=None, fits=400):
-    return _Search(
+    return Search(
         HeldOutScorer(split, learner or RidgeLearner(), n_jobs=1), np.asarray(start), fits, None, None
     )
 
@@ -349,20 +350,20 @@ def test_refining_keeps_a_rare_class(rare):
 
 def test_fewer_right_answers_undo_a_search_that_the_smooth_score_likes(noisy, rng):
     split, _ = noisy
-    with HeldOutScorer(split, LogisticLearner(), n_jobs=1) as scorer:
-        sets = np.stack([np.sort(rng.permutation(400)[:30]) for _ in range(60)])
-        scored = scorer.score_rows(sets)
-        undone = 0
-        for a in range(0, 60, 2):
-            plain = scorer.plain_gain(scored[a + 1], scored[a])
-            gain, error = scorer.confirm(scored[a + 1], scored[a])
-            if gain < -2 * error:
-                continue
-            search = _Search(scorer, sets[a], 100, None, None)
-            search.best = sets[a + 1]
-            assert (search.answer()[0] == sets[a if plain < 0 else a + 1]).all()
-            undone += plain < 0
-        both = (scored.outside[0] & scored.outside[1]).astype(bool)
+    scorer = HeldOutScorer(split, LogisticLearner(), n_jobs=1)
+    sets = np.stack([np.sort(rng.permutation(400)[:30]) for _ in range(60)])
+    scored = scorer.score_rows(sets)
+    undone = 0
+    for a in range(0, 60, 2):
+        plain = scorer.plain_gain(scored[a + 1], scored[a])
+        gain, error = scorer.confirm(scored[a + 1], scored[a])
+        if gain < -2 * error:
+            continue
+        search = Search(scorer, sets[a], 100, None, None)
+        search.best = sets[a + 1]
+        assert (search.answer()[0] == sets[a if plain < 0 else a + 1]).all()
+        undone += plain < 0
+    both = (scored.outside[0] & scored.outside[1]).astype(bool)
     assert 0 < undone < 30
     right = scored.right[1][both].mean() - scored.right[0][both].mean()
     assert scorer.plain_gain(scored[1], scored[0]) == pytest.approx(right, abs=1e-6)
@@ -418,9 +419,9 @@ def test_a_module_of_pytorch_is_refined_as_a_learner_with_randomness(noisy):
     torch.set_num_threads(1)
     learner = TorchLearner(lambda: torch.nn.Linear(10, 2), epochs=2)
     split, start = noisy[0], np.arange(20)
-    with HeldOutScorer(split, learner, n_jobs=1) as scorer:
-        alike = scorer.score_rows(np.stack([start, start]), 1)
-        other = scorer.score_rows(start[None], 2)
+    scorer = HeldOutScorer(split, learner, n_jobs=1)
+    alike = scorer.score_rows(np.stack([start, start]), 1)
+    other = scorer.score_rows(start[None], 2)
     assert scorer.compare(alike, alike[0]) == pytest.approx(0, abs=1e-6)
     assert abs(scorer.compare(other, alike[0])[0]) > 1e-3  # what luck alone is worth
     found = refine(start, split, learner, fits=80, n_jobs=1)

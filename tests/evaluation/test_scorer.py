@@ -31,8 +31,8 @@ def everyone(split):
 
 
 def test_evaluation_rows_are_validation_rows_and_training_rows_outside_the_set(wine, sets):
-    with HeldOutScorer(wine, SklearnLearner(GaussianNB()), n_jobs=1) as scorer:
-        scored = scorer.score_rows(sets)
+    scorer = HeldOutScorer(wine, SklearnLearner(GaussianNB()), n_jobs=1)
+    scored = scorer.score_rows(sets)
     X, y = everyone(wine)
     assert (scorer.y == y).all()
     assert scorer.fits == 2
@@ -48,8 +48,8 @@ def test_evaluation_rows_are_validation_rows_and_training_rows_outside_the_set(w
 
 
 def test_sets_are_compared_on_evaluation_rows_outside_both(wine, sets):
-    with HeldOutScorer(wine, SklearnLearner(GaussianNB()), n_jobs=1, seed=5) as scorer:
-        scored = scorer.score_rows(sets)
+    scorer = HeldOutScorer(wine, SklearnLearner(GaussianNB()), n_jobs=1, seed=5)
+    scored = scorer.score_rows(sets)
     free = ~np.isin(np.arange(wine.n_rows), sets)
     both = np.r_[np.ones(len(wine.y_val), dtype=bool), free]
     held = scorer.held
@@ -69,9 +69,9 @@ def test_balanced_evaluation_rows_give_every_class_the_same_say(rng):
     X = rng.normal(size=(100, 2)) + y[:, None]
     split = Split.from_arrays(X, y, random_state=0)
     rows = np.arange(0, split.n_rows, 5)
-    with HeldOutScorer(split, SklearnLearner(GaussianNB()), score="balanced", n_jobs=1) as scorer:
-        totals = np.bincount(scorer.y, scorer.weights)
-        score = scorer.score(rows, repeats=1)
+    scorer = HeldOutScorer(split, SklearnLearner(GaussianNB()), score="balanced", n_jobs=1)
+    totals = np.bincount(scorer.y, scorer.weights)
+    score = scorer.score(rows, repeats=1)
     np.testing.assert_allclose(totals, totals[0], rtol=1e-5)
     X, y = everyone(split)
     answers = GaussianNB().fit(split.X[rows], split.y[rows]).predict(X)
@@ -85,8 +85,8 @@ def _weighted(scorer, split, rows, right):
 
 
 def test_a_learner_without_scores_is_asked_right_or_wrong(wine, sets):
-    with HeldOutScorer(wine, SklearnLearner(Nearest()), n_jobs=1) as scorer:
-        scored = scorer.score_rows(sets)
+    scorer = HeldOutScorer(wine, SklearnLearner(Nearest()), n_jobs=1)
+    scored = scorer.score_rows(sets)
     X, y = everyone(wine)
     for scores, rows in zip(scored.scores, sets, strict=True):
         assert (scores == (Nearest().fit(wine.X[rows], wine.y[rows]).predict(X) == y)).all()
@@ -97,9 +97,9 @@ def test_regression_is_scored_by_its_squared_error(rng):
     y = X @ [1.0, -2.0, 0.5] + rng.normal(size=120)
     split = Split.from_arrays(X, y, task="regression", random_state=0)
     rows = np.arange(0, split.n_rows, 4)
-    with HeldOutScorer(split, RidgeLearner(task="regression"), evaluation="validation", n_jobs=1) as scorer:
-        scored = scorer.score_rows(rows[None])
-        score = scorer.score(rows, repeats=1)
+    scorer = HeldOutScorer(split, RidgeLearner(task="regression"), evaluation="validation", n_jobs=1)
+    scored = scorer.score_rows(rows[None])
+    score = scorer.score(rows, repeats=1)
     answer = Ridge().fit(split.X[rows], split.y[rows]).predict(split.X_val)
     np.testing.assert_allclose(
         scored.scores[0], -((answer - split.y_val) ** 2) / split.y.var(), rtol=1e-3, atol=1e-4
@@ -111,9 +111,9 @@ def test_regression_is_scored_by_its_squared_error(rng):
 
 
 def test_a_large_table_is_scored_by_a_sample_of_its_rows(rng, monkeypatch, wine, sets):
-    monkeypatch.setattr("cdvm.evaluation.refinement.scorer._MOST_ROWS", 30)
-    with HeldOutScorer(wine, SklearnLearner(GaussianNB()), n_jobs=1) as scorer:
-        scored = scorer.score_rows(sets)
+    monkeypatch.setattr("cdvm.data.split.MAX_EVALUATION_ROWS", 30)
+    scorer = HeldOutScorer(wine, SklearnLearner(GaussianNB()), n_jobs=1)
+    scored = scorer.score_rows(sets)
     assert len(scorer.rows) == len(np.unique(scorer.rows)) == 30
     assert (scorer.y[len(wine.y_val) :] == wine.y[scorer.rows]).all()
     assert (scored.outside[0, len(wine.y_val) :] == ~np.isin(scorer.rows, sets[0])).all()
@@ -127,9 +127,9 @@ def test_evaluation_rows_that_there_are_not_are_refused(wine):
 
 
 def test_right_or_wrong_stands_beside_the_smooth_score(wine, sets):
-    with HeldOutScorer(wine, SklearnLearner(GaussianNB()), n_jobs=1) as scorer:
-        scored = scorer.score_rows(sets)
-        scores = [scorer.score(rows, repeats=1) for rows in sets]
+    scorer = HeldOutScorer(wine, SklearnLearner(GaussianNB()), n_jobs=1)
+    scored = scorer.score_rows(sets)
+    scores = [scorer.score(rows, repeats=1) for rows in sets]
     for rows, right, outside, score in zip(sets, scored.right, scored.outside, scores, strict=True):
         answers = GaussianNB().fit(wine.X[rows], wine.y[rows]).predict(everyone(wine)[0])
         assert (right == (answers == scorer.y)).all()
@@ -146,13 +146,13 @@ def test_right_or_wrong_stands_beside_the_smooth_score(wine, sets):
 )
 def test_sets_of_one_number_share_their_randomness(wine, sets, learner):
     same = np.stack([sets[0]] * 20)  # more than one task
-    with HeldOutScorer(wine, learner, n_jobs=1, seed=3) as scorer:
-        assert scorer.stochastic
-        first, other, later = (
-            scorer.score_rows(same, 4),
-            scorer.score_rows(same[:1], 5),
-            scorer.score_rows(same[:1], 4),
-        )
+    scorer = HeldOutScorer(wine, learner, n_jobs=1, seed=3)
+    assert scorer.stochastic
+    first, other, later = (
+        scorer.score_rows(same, 4),
+        scorer.score_rows(same[:1], 5),
+        scorer.score_rows(same[:1], 4),
+    )
     np.testing.assert_allclose(first.scores, np.repeat(later.scores, 20, axis=0), atol=1e-5)
     assert np.abs(first.scores[0] - other.scores[0]).max() > 0.01
 
@@ -162,10 +162,10 @@ def test_a_row_exchanged_does_not_move_the_others_in_their_order(wine, sets):
     exchanged = sets[:1].copy()
     exchanged[0, 10] = np.setdiff1d(np.arange(wine.n_rows), sets)[0]
     learner = PaperLearner(batch_size=4, epochs=4, learning_rate=0.1)
-    with HeldOutScorer(wine, learner, n_jobs=1) as scorer:
-        alike, apart = [], []
-        for number in range(8):
-            before = scorer.score_rows(sets[:1], number)
-            alike.append(scorer.compare(scorer.score_rows(exchanged, number), before)[0])
-            apart.append(scorer.compare(scorer.score_rows(np.sort(exchanged), number), before)[0])
+    scorer = HeldOutScorer(wine, learner, n_jobs=1)
+    alike, apart = [], []
+    for number in range(8):
+        before = scorer.score_rows(sets[:1], number)
+        alike.append(scorer.compare(scorer.score_rows(exchanged, number), before)[0])
+        apart.append(scorer.compare(scorer.score_rows(np.sort(exchanged), number), before)[0])
     assert np.std(alike) < 0.75 * np.std(apart)

@@ -17,7 +17,8 @@ from cdvm import (
     random_sets,
     score_sets,
 )
-from cdvm.evaluation.scoring import Comparison, _mean_outside
+from cdvm.evaluation.comparison import Comparison
+from cdvm.evaluation.scoring import _mean_outside
 
 
 def test_scores_are_those_of_models_fitted_by_hand(wine):

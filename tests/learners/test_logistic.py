@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from cdvm._runtime.parallel import run_tasks
 from cdvm.data.split import Split
 from cdvm.errors import InputError
-from cdvm.learners.batched import linear, softmax
+from cdvm.learners.batched import lbfgs, linear
 from cdvm.learners.logistic import LogisticLearner
 from cdvm.sampling import Design, Subsets
 
@@ -131,7 +131,7 @@ def test_features_of_very_different_scales():
 
 
 def test_models_single_precision_does_not_finish_are_finished_in_double(monkeypatch):
-    monkeypatch.setitem(softmax._ITERATIONS, 4, 3)
+    monkeypatch.setitem(lbfgs._ITERATIONS, 4, 3)
     check(split_of("digits"), draw(4))
 
 

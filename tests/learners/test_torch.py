@@ -167,7 +167,7 @@ def test_models_do_not_depend_on_chunks(digits, monkeypatch):
     trainer = learner.bind(digits, digits.X_val)
     whole = trainer._outputs(subsets)
     np.testing.assert_allclose(trainer._outputs(subsets[7:9]), whole[7:9], atol=1e-5)
-    monkeypatch.setattr("cdvm.learners.torch._CHUNK_BYTES", 1)
+    monkeypatch.setattr("cdvm.learners.batched.modules._CHUNK_BYTES", 1)
     np.testing.assert_allclose(trainer._outputs(subsets), whole, atol=1e-5)
 
 

@@ -19,7 +19,7 @@ from cdvm import CDVM, InputError, Program, Selection, Split, solve
 from cdvm.attribution.base import Attribution
 from cdvm.evaluation.scoring import score_sets
 from cdvm.learners import RidgeLearner
-from cdvm.pruner.estimator import GRID_ALPHAS, GRID_KAPPAS
+from cdvm.pruner.settings import GRID_ALPHAS, GRID_KAPPAS
 
 
 @pytest.fixture(scope="module")

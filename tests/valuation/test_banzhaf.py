@@ -7,7 +7,8 @@ from cdvm.attribution.implicit import ImplicitAttribution
 from cdvm.data.split import Split
 from cdvm.errors import InputError, InputWarning, StoreError
 from cdvm.learners import make_learner
-from cdvm.outcomes.recording import Outcomes, record_outcomes
+from cdvm.outcomes.recorded import Outcomes
+from cdvm.outcomes.recording import record_outcomes
 from cdvm.sampling import Design
 from cdvm.valuation import RankStability, StandardError, banzhaf_from_outcomes
 from cdvm.valuation.banzhaf import banzhaf

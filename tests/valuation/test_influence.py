@@ -254,7 +254,7 @@ def dense_derivatives(split, module, decay):
 
 
 def test_conjugate_gradients_on_a_network_equal_a_dense_solve(monkeypatch):
-    from cdvm.learners import torch as torch_learner
+    from cdvm.learners.batched import modules as torch_learner
     from cdvm.sampling import Subsets
 
     split, learner = classes_split(classes=3), mlp_learner()

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
-from functools import cache, partial
+from contextlib import AbstractContextManager
+from functools import cache, lru_cache, partial
 from typing import Any, Literal, TypeVar
 
 from joblib import Parallel, cpu_count, delayed, effective_n_jobs
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from cdvm._runtime.cluster import active_client, run_on_cluster
 from cdvm._runtime.parameters import N_JOBS, check
 from cdvm.errors import InputError
 
-__all__ = ["Prefer", "check_jobs", "run_tasks"]
+__all__ = ["Prefer", "blas_threads", "check_jobs", "run_tasks"]
 
 Prefer = Literal["threads", "processes"]
 Result = TypeVar("Result")
@@ -66,7 +68,7 @@ def run_tasks(
     function = partial(function, *(shared or ()))
     # a cluster's number of workers says nothing about this machine
     jobs = min(effective_n_jobs(n_jobs) if client is None else _local_jobs(n_jobs), len(tasks))
-    with threadpool_limits(limits=1 if len(tasks) > 1 else None):
+    with blas_threads(1 if len(tasks) > 1 else None):
         if jobs <= 1:
             for k, task in enumerate(tasks):
                 yield k, function(*task)
@@ -75,6 +77,21 @@ def run_tasks(
         options = {"n_jobs": jobs, **({"prefer": prefer} if client is None else here)}
         run = partial(_numbered_alone, os.getpid()) if prefer == "processes" else _numbered
         yield from _until_done(options, partial(run, function), tasks)
+
+
+def blas_threads(limit: int | None) -> AbstractContextManager[Any]:
+    """A block in which BLAS has so many threads, at most; None leaves it as it is.
+
+    Looking for the libraries of a process takes milliseconds, which is too long for a search that trains in
+    many short rounds: it is done again only after something was imported.
+    """
+    limiter: AbstractContextManager[Any] = _libraries(len(sys.modules)).limit(limits=limit)
+    return limiter
+
+
+@lru_cache(maxsize=1)
+def _libraries(loaded: int) -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def _until_done(
@@ -117,7 +134,7 @@ def _numbered_alone(caller: int, function: Callable[..., Result], k: int, *task:
     """The same in a process of its own, which the caller's limit does not reach, nor its death."""
     if os.getpid() != caller:
         _follow(caller)
-    with threadpool_limits(limits=1):
+    with blas_threads(1):
         return k, function(*task)
 
 

@@ -30,7 +30,7 @@ from cdvm.attribution.layout import Arrays, require, sparse_layout, within
 from cdvm.attribution.membership import MembershipMatrix
 from cdvm.attribution.sparsify import largest_entry
 from cdvm.errors import InputError
-from cdvm.outcomes.recording import Outcomes
+from cdvm.outcomes.recorded import Outcomes
 
 __all__ = ["FLOAT_OUTCOMES", "ImplicitAttribution"]
 

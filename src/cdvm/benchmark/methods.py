@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 
 from cdvm.benchmark.task import Choice, Task
 from cdvm.errors import unknown_name
-from cdvm.evaluation.refinement.search import refine
-from cdvm.evaluation.scoring import random_sets
+from cdvm.evaluation.comparison import random_sets
+from cdvm.evaluation.refinement.refine import refine
 from cdvm.learners.paper import PaperLearner
 from cdvm.pruner.estimator import CDVM
 from cdvm.selectors.baselines import baseline_names, select_with

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from cdvm.benchmark.protocol import Protocol
 from cdvm.data.split import Split
+from cdvm.evaluation.training import SetTrainer
 from cdvm.learners import Learner
-from cdvm.outcomes.recording import Outcomes, record_outcomes
-from cdvm.sampling import Design, Subsets
+from cdvm.outcomes.recorded import Outcomes
+from cdvm.outcomes.recording import record_outcomes
+from cdvm.sampling import Design
 
 __all__ = ["Choice", "Task"]
 
@@ -99,20 +101,18 @@ class Task:
         split, (X_val, y_val) = self.split, self.split.evaluation
         assert split.X_test is not None
         assert split.y_test is not None
-        trainer = self.learner.bind(split, np.concatenate([split.X_test, X_val]))
-        pieces = [
-            trainer.predict(Subsets.of(sets[at : at + trainer.chunk], split.n_rows, seed=self.seed, first=at))
-            for at in range(0, len(sets), trainer.chunk)
-        ]
-        answers = np.concatenate(pieces)
-        test, validation = answers[:, : len(split.y_test)], answers[:, len(split.y_test) :]
-        right = test == split.y_test
-        classes = [right[:, split.y_test == k].mean(axis=1) for k in np.unique(split.y_test)]
-        return {
-            "accuracy": right.mean(axis=1),
-            "worst_class": np.min(classes, axis=0),
-            "validation": np.asarray((validation == y_val).mean(axis=1)),
-        }
+        run = SetTrainer(split, self.learner, 1, self.seed, self.n_jobs, progress=False)
+        note = partial(_note_scores, split.y_test, y_val)
+        found = run.train(sets, [split.X_test, X_val], note)[0]
+        return dict(zip(("accuracy", "worst_class", "validation"), found.T, strict=True))
 
     def describe(self) -> dict[str, Any]:
         return {"protocol": self.protocol.name, "dataset": self.dataset, "repetition": self.repetition}
+
+
+def _note_scores(
+    y_test: NDArray[Any], y_val: NDArray[Any], answers: list[NDArray[Any]]
+) -> NDArray[np.float64]:
+    right = answers[0] == y_test
+    classes = [right[:, y_test == k].mean(axis=1) for k in np.unique(y_test)]
+    return np.column_stack([right.mean(axis=1), np.min(classes, axis=0), (answers[1] == y_val).mean(axis=1)])

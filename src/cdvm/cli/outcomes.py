@@ -88,7 +88,7 @@ def merge(
 
     Example: `cdvm outcomes merge runs/ part-1/ part-2/ part-3/`
     """
-    from cdvm.outcomes.recording import merge_stores
+    from cdvm.outcomes.recorded import merge_stores
 
     merged = merge_stores(target, *sources)
     typer.echo(f"{target} holds {merged.n_models} models.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cdvm.cli.friendly import warn
 from cdvm.cli.output import together
-from cdvm.evaluation.scoring import compare_with_random
+from cdvm.evaluation.comparison import compare_with_random
 
 if TYPE_CHECKING:
     from cdvm.cli.run import Chosen

@@ -11,9 +11,10 @@ from cdvm._runtime.cluster import on_cluster
 from cdvm.cli.options import refuse_unused
 from cdvm.cli.source import Source
 from cdvm.errors import InputError
-from cdvm.evaluation.refinement.search import refine
+from cdvm.evaluation.refinement.refine import refine
 from cdvm.optimize.program import resolve_budget
-from cdvm.outcomes.recording import Outcomes, record_outcomes
+from cdvm.outcomes.recorded import Outcomes
+from cdvm.outcomes.recording import record_outcomes
 from cdvm.pruner.estimator import CDVM
 from cdvm.sampling import Design, default_inclusion, seed_of
 from cdvm.selection import Selection

@@ -1,4 +1,4 @@
-"""The door: training, validation and test rows, checked once.
+"""Training, validation and test rows, checked once.
 
 Everything a user passes goes through :meth:`Split.from_arrays`. Behind it features are finite float arrays
 (or CSR matrices), labels are class codes ``0..K-1``, and nothing needs to be checked again.
@@ -32,10 +32,13 @@ from cdvm.data.checks import (
 )
 from cdvm.errors import InputError, InputWarning
 
-__all__ = ["MAX_EVALUATION_ROWS", "Features", "Split", "Task"]
+__all__ = ["HOLDOUT", "MAX_EVALUATION_ROWS", "Features", "Split", "Task", "evaluation_sample"]
 
 MAX_EVALUATION_ROWS = 5_000
 """Training rows that are evaluated out of bag, at most; of a larger table a random sample does."""
+
+HOLDOUT = 0.2
+"""Fraction of the rows that is held out where none is named."""
 
 _RULES = {
     "task": one_of("classification", "regression"),
@@ -46,7 +49,14 @@ _RULES = {
     ),
     "random_state": RANDOM_STATE,
 }
-_SIZES = {"validation_size": 0.2, "test_size": 0.0}
+_SIZES = {"validation_size": HOLDOUT, "test_size": 0.0}
+
+
+def evaluation_sample(n_rows: int) -> NDArray[np.int64]:
+    """The training rows that are evaluation rows: all, or a fixed random sample of a large table."""
+    if n_rows <= MAX_EVALUATION_ROWS:
+        return np.arange(n_rows)
+    return np.sort(np.random.RandomState(0).permutation(n_rows)[:MAX_EVALUATION_ROWS])
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,10 +141,7 @@ class Split:
         """
         n = self.n_rows
         if evaluation_rows is None:
-            few = n > MAX_EVALUATION_ROWS
-            evaluation_rows = (
-                np.random.RandomState(0).permutation(n)[:MAX_EVALUATION_ROWS] if few else np.arange(n)
-            )
+            evaluation_rows = evaluation_sample(n)
         rows = np.unique(np.asarray(evaluation_rows, dtype=np.int64))
         if not len(rows) or rows[0] < 0 or rows[-1] >= n:
             raise InputError(f"evaluation_rows: use positions of training rows, 0 to {n - 1}, at least one")

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cdvm._runtime.parallel import run_tasks
 from cdvm._runtime.parameters import N_JOBS, PROGRESS, SEED, check, whole
 from cdvm._runtime.progress import Progress
 from cdvm.data.split import Features, Split
 from cdvm.errors import InputError
 from cdvm.learners import Trainer, make_learner
+from cdvm.learners.fitting import fit_models
 from cdvm.sampling import Subsets
 from cdvm.selection import Selection
 
@@ -73,9 +73,8 @@ class SetTrainer:
             for start in range(0, len(sets), trainer.chunk)
         ]
         notes: list[Scores] = [np.empty(0)] * len(pieces)
-        tasks = [(trainer, piece, ends, note) for piece in pieces]
         with Progress("fits", len(sets) * runs, enabled=self._progress) as bar:
-            for k, noted in run_tasks(_train_piece, tasks, n_jobs=self._n_jobs, prefer=trainer.prefer):
+            for k, noted in fit_models(trainer, pieces, _note_answers, ends, note, n_jobs=self._n_jobs):
                 notes[k] = noted
                 bar.advance(len(noted))
         return np.concatenate(notes).reshape(runs, len(sets), -1)
@@ -116,7 +115,7 @@ def check_parts(split: Split, parts: Sequence[Any]) -> None:
             )
 
 
-def _train_piece(
+def _note_answers(
     trainer: Trainer, subsets: Subsets, ends: NDArray[Any], note: Callable[[list[NDArray[Any]]], Scores]
 ) -> Scores:
     return note(np.split(trainer.predict(subsets), ends, axis=1))

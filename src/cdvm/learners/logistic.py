@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 from cdvm.data.split import Features, Split
 from cdvm.errors import InputError
 from cdvm.learners.base import Learner, Trainer, class_counts
+from cdvm.learners.batched.lbfgs import minimise
 from cdvm.learners.batched.linear import MEMORY_LIMIT, Batch, Floats, Geometry, batches, fill_absent, winners
-from cdvm.learners.batched.softmax import OWN_SYSTEMS, Problem, SharedProblem, Table, minimise
+from cdvm.learners.batched.softmax import OWN_SYSTEMS, Problem, SharedProblem, Table
 from cdvm.sampling import Subsets
 
 __all__ = ["LogisticLearner"]

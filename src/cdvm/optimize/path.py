@@ -12,7 +12,6 @@ from cdvm.errors import InputError
 from cdvm.optimize.program import Program, resolve_budget
 from cdvm.optimize.solvers.base import Solution
 from cdvm.optimize.solvers.dispatch import Method, resolve_method, solve
-from cdvm.optimize.solvers.interior_point import densify
 
 __all__ = ["solve_path"]
 
@@ -79,7 +78,7 @@ def solve_path(
 
     solutions: dict[int, Solution] = {}
     with Progress("programs", len(keys), enabled=progress) as bar:
-        shared = densify(program) if method == "interior_point" else program
+        shared = program.densified() if method == "interior_point" else program
         shared.gains  # noqa: B018  computed once, then handed on by replace
         programs = [shared.replace(budget=s, alpha=a, kappa=k) for s, a, k in keys]
         chains = _chains(keys, programs) if method in _CHAINED else [[i] for i in range(len(keys))]

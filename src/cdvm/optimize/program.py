@@ -24,8 +24,9 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from cdvm.attribution.base import Attribution, as_attribution
+from cdvm.attribution.base import Attribution, MatrixAttribution, as_attribution
 from cdvm.errors import InputError
 
 __all__ = ["Program", "check_alpha", "check_kappa", "resolve_budget"]
@@ -136,6 +137,12 @@ class Program:
             other.__dict__["gains"] = self.gains
         return other
 
+    def densified(self) -> Program:
+        """The same program on T as an array."""
+        if isinstance(self.attribution, MatrixAttribution) and not sparse.issparse(self.attribution.matrix):
+            return self
+        return self.replace(attribution=MatrixAttribution(self.attribution.dense()))
+
     def influence(self, weights: NDArray[Any]) -> Vector:
         """V = Tᵀw, what each evaluation row gets."""
         return self.attribution.rmatvec(weights)
@@ -157,9 +164,15 @@ class Program:
         if self.budget == self.n_rows:
             return self.objective(np.ones(self.n_rows))
         lam = np.clip(np.asarray(multipliers, dtype=np.float64), 0.0, 1.0 - self.alpha)
-        reduced = self.alpha * self.gains - self.attribution.matvec(lam)
-        top = np.partition(reduced, self.n_rows - self.budget)[self.n_rows - self.budget :]
-        return float(top.sum() + self.kappa * lam.sum())
+        return self.bound_at(lam, self.reduced_gains(lam))
+
+    def reduced_gains(self, multipliers: NDArray[Any]) -> Vector:
+        """``alpha·T1 − Tλ``: what a row is worth where an evaluation row's influence costs λ."""
+        return np.asarray(self.alpha * self.gains - self.attribution.matvec(multipliers))
+
+    def bound_at(self, multipliers: NDArray[Any], reduced: NDArray[Any]) -> float:
+        """The bound of multipliers in [0, 1 − alpha] whose :meth:`reduced_gains` are known."""
+        return _sum_of_largest(reduced, self.budget) + self.kappa * float(multipliers.sum())
 
     def gap(self, objective: float, bound: float) -> float:
         """Relative distance between an objective and a bound.
@@ -174,4 +187,8 @@ class Program:
         # gains and losses of a row may cancel, and what rounding leaves of them measures nothing
         matrix = getattr(self.attribution, "matrix", None)
         total = np.abs(self.gains) if matrix is None else np.asarray(np.abs(matrix).sum(axis=1))
-        return float(np.partition(total, self.n_rows - self.budget)[self.n_rows - self.budget :].sum()) or 1.0
+        return _sum_of_largest(total, self.budget) or 1.0
+
+
+def _sum_of_largest(values: NDArray[Any], count: int) -> float:
+    return float(np.partition(values, len(values) - count)[len(values) - count :].sum())

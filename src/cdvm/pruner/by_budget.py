@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -12,17 +12,18 @@ from numpy.typing import NDArray
 
 from cdvm._runtime.parallel import run_tasks
 from cdvm._runtime.progress import Progress
+from cdvm.attribution.base import Attribution
 from cdvm.data.split import Split
-from cdvm.evaluation.refinement.search import refine
+from cdvm.evaluation.refinement.refine import refine
 from cdvm.evaluation.scoring import score_sets
 from cdvm.learners import Learner
 from cdvm.optimize.path import solve_path
 from cdvm.optimize.program import Program, resolve_budget
 from cdvm.optimize.rounding import keep_classes, loss_of, swap_search, top_rows
-from cdvm.optimize.solvers.dispatch import Method, Solution
+from cdvm.optimize.solvers.dispatch import DENSE_ENTRIES, Method, Solution
 from cdvm.selection import Selection
 
-__all__ = ["Chooser"]
+__all__ = ["build_program", "select_by_budget"]
 
 _FITS = 5  # for each set that evaluation rows compare, where the learner has randomness
 
@@ -33,14 +34,41 @@ class _Solved(NamedTuple):
     rows: NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class Chooser:
-    """How rows are chosen by one program, for any budgets.
+def build_program(attribution: Attribution, *, dense: bool = True, progress: bool | None = None) -> Program:
+    """A program on T, as an array where that fits (and ``dense`` allows), as an operator where it does not.
 
-    Attributes
+    Its budget, alpha and kappa are no one's; :meth:`Program.replace` gives others.
+    """
+    n, m = attribution.shape
+    with Progress("building the program", enabled=progress):
+        program = Program(attribution, budget=1, kappa=0.0)
+        program = program.densified() if dense and n * m <= DENSE_ENTRIES else program
+        _ = program.gains  # computed once here, handed on by replace()
+    return program
+
+
+def select_by_budget(
+    program: Program,
+    budgets: Sequence[Any],
+    *,
+    split: Split,
+    learner: Learner,
+    alphas: Sequence[float],
+    kappas: Sequence[float | Literal["auto"]],
+    solver: Method = "auto",
+    rounding: Literal["swap", "top"] = "swap",
+    refining: dict[str, Any] | None = None,
+    seed: int = 0,
+    n_jobs: int | None = -1,
+    progress: bool | None = None,
+) -> list[Selection]:
+    """The rows to keep for each budget, each solved anew.
+
+    Parameters
     ----------
     program : Program
         Its budget, alpha and kappa do not matter.
+    budgets : sequence of int or float
     split : Split
     learner : Learner
     alphas, kappas : sequences of float
@@ -50,107 +78,93 @@ class Chooser:
     rounding : {"swap", "top"}
     refining : dict or None
         Options of :func:`cdvm.refine`; None leaves the rows as they are.
-    seed : int
-    n_jobs : int
-    progress : bool, optional
+    seed, n_jobs, progress : as elsewhere
     """
+    started = time.perf_counter()
+    for budget in budgets:
+        resolve_budget(budget, split.n_rows)
+    runs = {"n_jobs": n_jobs, "progress": progress}
+    solved = _solve(program, budgets, alphas, kappas, split, solver, rounding, runs)
+    scores: dict[bytes, float] = {}
+    if len(alphas) * len(kappas) > 1:
+        scores = _scores(split, learner, [s.rows for group in solved.values() for s in group], seed, runs)
+    best = {
+        budget: max(group, key=lambda s: scores.get(s.rows.tobytes(), 0.0))  # the first of equals
+        for budget, group in solved.items()
+    }
+    seconds = (time.perf_counter() - started) / len(budgets)
+    selections = []
+    for budget in budgets:
+        chosen = best[budget]
+        selection = _selection(chosen, split, scores.get(chosen.rows.tobytes()), seconds)
+        if refining is not None:
+            refined = refine(selection, split, learner, **({"seed": seed} | runs | refining))
+            objective, gap = loss_of(chosen.program, refined.rows, chosen.solution.bound)
+            selection = replace(refined, objective=objective, gap=gap)
+        selections.append(selection)
+    return selections
 
-    program: Program
-    split: Split
-    learner: Learner
-    alphas: Sequence[float]
-    kappas: Sequence[float | Literal["auto"]]
-    solver: Method
-    rounding: Literal["swap", "top"]
-    refining: dict[str, Any] | None
-    seed: int
-    n_jobs: int | None
-    progress: bool | None
 
-    def choose(self, budgets: Sequence[Any]) -> list[Selection]:
-        """The rows to keep for each budget."""
-        started = time.perf_counter()
-        for budget in budgets:
-            resolve_budget(budget, self.split.n_rows)
-        solved = self._solve(budgets)
-        asked = len(self.alphas) * len(self.kappas) > 1
-        scores = self._scores([s.rows for group in solved.values() for s in group]) if asked else {}
-        best = {
-            budget: max(group, key=lambda s: scores.get(s.rows.tobytes(), 0.0))  # the first of equals
-            for budget, group in solved.items()
-        }
-        seconds = (time.perf_counter() - started) / len(budgets)
-        chosen = [(best[budget], scores.get(best[budget].rows.tobytes())) for budget in budgets]
-        selections = [self._selection(solved, score, seconds) for solved, score in chosen]
-        if self.refining is None:
-            return selections
-        return [self._refined(solved, s) for (solved, _), s in zip(chosen, selections, strict=True)]
+def _solve(
+    program: Program,
+    budgets: Sequence[Any],
+    alphas: Sequence[float],
+    kappas: Sequence[float | Literal["auto"]],
+    split: Split,
+    solver: Method,
+    rounding: Literal["swap", "top"],
+    runs: dict[str, Any],
+) -> dict[Any, list[_Solved]]:
+    """Rows for each budget and each alpha and kappa."""
+    solutions = solve_path(program, budgets, alphas, kappas, method=solver, **runs)
+    rounded: dict[int, _Solved] = {}
+    with Progress("rounded programs", len(solutions), enabled=runs["progress"]) as bar:
+        programs = [program.replace(budget=s, alpha=a, kappa=k) for s, a, k in solutions]
+        tasks = [
+            (one, solution, split, rounding)
+            for one, solution in zip(programs, solutions.values(), strict=True)
+        ]
+        for number, found in run_tasks(_round, tasks, n_jobs=runs["n_jobs"], prefer="threads"):
+            rounded[number] = found
+            bar.advance()
+    solved: dict[Any, list[_Solved]] = {}
+    for number, (budget, *_) in enumerate(solutions):
+        solved.setdefault(budget, []).append(rounded[number])
+    return solved
 
-    def _solve(self, budgets: Sequence[Any]) -> dict[Any, list[_Solved]]:
-        """Rows for each budget and each alpha and kappa."""
-        solutions = solve_path(
-            self.program,
-            budgets,
-            self.alphas,
-            self.kappas,
-            method=self.solver,
-            n_jobs=self.n_jobs,
-            progress=self.progress,
-        )
-        rounded: dict[int, _Solved] = {}
-        with Progress("rounded programs", len(solutions), enabled=self.progress) as bar:
-            programs = [self.program.replace(budget=s, alpha=a, kappa=k) for s, a, k in solutions]
-            tasks = list(zip(programs, solutions.values(), strict=True))
-            for number, found in run_tasks(self._round, tasks, n_jobs=self.n_jobs, prefer="threads"):
-                rounded[number] = found
-                bar.advance()
-        solved: dict[Any, list[_Solved]] = {}
-        for number, (budget, *_) in enumerate(solutions):
-            solved.setdefault(budget, []).append(rounded[number])
-        return solved
 
-    def _round(self, program: Program, solution: Solution) -> _Solved:
-        rows = top_rows(program, solution.weights)
-        if self.rounding == "swap":
-            rows = swap_search(program, rows)
-            if self.split.task == "classification":
-                rows = keep_classes(program, rows, solution.weights, self.split.y)
-        return _Solved(program, solution, rows)
+def _round(program: Program, solution: Solution, split: Split, rounding: Literal["swap", "top"]) -> _Solved:
+    rows = top_rows(program, solution.weights)
+    if rounding == "swap":
+        rows = swap_search(program, rows)
+        if split.task == "classification":
+            rows = keep_classes(program, rows, solution.weights, split.y)
+    return _Solved(program, solution, rows)
 
-    def _scores(self, sets: list[NDArray[np.int64]]) -> dict[bytes, float]:
-        """The score on the evaluation rows of each set's model, equal sets trained once."""
-        distinct = {rows.tobytes(): rows for rows in sets}
-        scores = score_sets(
-            self.split,
-            self.learner,
-            list(distinct.values()),
-            repeats=_FITS,
-            seed=self.seed,
-            n_jobs=self.n_jobs,
-            progress=self.progress,
-        )
-        return {key: s for key, s in zip(distinct, scores.tolist(), strict=True) if not np.isnan(s)}
 
-    def _selection(self, solved: _Solved, score: float | None, seconds: float) -> Selection:
-        program, solution = solved.program, solved.solution
-        objective, gap = loss_of(program, solved.rows, solution.bound)
-        return Selection(
-            indices=self.split.rows[solved.rows],
-            n_rows=self.split.n_table,
-            candidates=self.split.rows,
-            weights=solution.weights,
-            alpha=program.alpha,
-            kappa=program.kappa,
-            objective=objective,
-            bound=solution.bound,
-            gap=gap,
-            method=solution.method,
-            seconds=seconds,
-            score=score,
-        )
+def _scores(
+    split: Split, learner: Learner, sets: list[NDArray[np.int64]], seed: int, runs: dict[str, Any]
+) -> dict[bytes, float]:
+    """The score on the evaluation rows of each set's model, equal sets trained once."""
+    distinct = {rows.tobytes(): rows for rows in sets}
+    scores = score_sets(split, learner, list(distinct.values()), repeats=_FITS, seed=seed, **runs)
+    return {key: s for key, s in zip(distinct, scores.tolist(), strict=True) if not np.isnan(s)}
 
-    def _refined(self, solved: _Solved, selection: Selection) -> Selection:
-        own = {"seed": self.seed, "n_jobs": self.n_jobs, "progress": self.progress}
-        refined = refine(selection, self.split, self.learner, **(own | (self.refining or {})))
-        objective, gap = loss_of(solved.program, refined.rows, solved.solution.bound)
-        return replace(refined, objective=objective, gap=gap)
+
+def _selection(solved: _Solved, split: Split, score: float | None, seconds: float) -> Selection:
+    program, solution = solved.program, solved.solution
+    objective, gap = loss_of(program, solved.rows, solution.bound)
+    return Selection(
+        indices=split.rows[solved.rows],
+        n_rows=split.n_table,
+        candidates=split.rows,
+        weights=solution.weights,
+        alpha=program.alpha,
+        kappa=program.kappa,
+        objective=objective,
+        bound=solution.bound,
+        gap=gap,
+        method=solution.method,
+        seconds=seconds,
+        score=score,
+    )

@@ -2,84 +2,39 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable
 from inspect import signature
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from cdvm._runtime.memory import parse_bytes
-from cdvm._runtime.parameters import (
-    N_JOBS,
-    OUTCOME,
-    PLACE,
-    PROGRESS,
-    RANDOM_STATE,
-    Rule,
-    check,
-    number,
-    one_of,
-    refuse_unused,
-    whole,
-)
+from cdvm._runtime.parameters import check, refuse_unused
 from cdvm._runtime.progress import Progress
-from cdvm.attribution.base import Attribution, MatrixAttribution
-from cdvm.attribution.implicit import ImplicitAttribution
-from cdvm.attribution.mixture import mix_attributions
-from cdvm.attribution.similarity import similarity_attribution
+from cdvm.attribution.build import build_attribution
 from cdvm.data.checks import column_names
-from cdvm.data.scaling import SCALE, Scale, scaled_for
-from cdvm.data.split import Split
+from cdvm.data.scaling import Scale, scaled_for
+from cdvm.data.split import HOLDOUT, Split
 from cdvm.errors import InputError
-from cdvm.evaluation.refinement.search import check_options
+from cdvm.evaluation.refinement.refine import check_options
 from cdvm.learners import Learner, make_learner
-from cdvm.optimize.program import Program
-from cdvm.optimize.solvers.dispatch import DENSE_ENTRIES, Method
-from cdvm.outcomes.recording import Outcome, Outcomes, record_outcomes
-from cdvm.pruner.by_budget import Chooser
+from cdvm.optimize.solvers.dispatch import Method
+from cdvm.outcomes.kinds import Outcome
+from cdvm.outcomes.recorded import Outcomes
+from cdvm.outcomes.recording import record_outcomes
+from cdvm.pruner.by_budget import build_program, select_by_budget
 from cdvm.pruner.memory_plan import MemoryPlan, plan_memory
-from cdvm.sampling import Design, DesignKind, default_inclusion, seed_of
-from cdvm.selection import Selection, take_rows
+from cdvm.pruner.resampling import Resampler
+from cdvm.pruner.settings import GRID_ALPHAS, GRID_KAPPAS, RULES, check_settings, refine_options
+from cdvm.sampling import N_MODELS, Design, DesignKind, default_inclusion, seed_of
+from cdvm.selection import Selection
 
-__all__ = ["CDVM", "GRID_ALPHAS", "GRID_KAPPAS"]
-
-GRID_ALPHAS = (0.0, 0.3, 0.6, 1.0)
-GRID_KAPPAS = (0.2, 0.5, 0.8, 1.2, 1.6)
-
-_SHARE = number(lambda fraction: 0 < fraction <= 1, "a fraction between 0 and 1")
-_RULES = {
-    "n_models": whole(2, example=5000),
-    "inclusion": number(lambda p: 0 < p <= 1, "a probability between 0 and 1") | one_of("auto"),
-    "budget": whole(1) | _SHARE,
-    "alpha": number(lambda alpha: 0 <= alpha <= 1, "a number between 0 and 1"),
-    "kappa": number(lambda kappa: kappa >= 0, "a finite number of at least 0") | one_of("auto"),
-    "tune": one_of(None, "grid"),
-    "design": one_of(*get_args(DesignKind)),
-    "outcome": OUTCOME,
-    "solver": one_of(*get_args(Method)),
-    "rounding": one_of("swap", "top"),
-    "validation": one_of("auto", "out_of_bag", "holdout"),
-    "refine": one_of(True, False)
-    | whole(1)
-    | Rule(lambda given: isinstance(given, dict), "a dict of options of cdvm.refine"),
-    "validation_size": number(lambda fraction: 0 < fraction < 1, "a fraction between 0 and 1, e.g. 0.2"),
-    "attribution": one_of("models", "similarity", "mixture"),
-    "scale": SCALE,
-    "store": PLACE,
-    "n_jobs": N_JOBS,
-    "random_state": RANDOM_STATE,
-    "progress": PROGRESS,
-}
-_TRAINING = ("n_models", "inclusion", "design", "outcome", "store")  # what only subset models need
-_CHOOSING = ("budget", "alpha", "kappa", "tune", "solver", "rounding", "refine")
+__all__ = ["CDVM"]
 
 
-class CDVM(BaseEstimator):  # type: ignore[misc]
+class CDVM(Resampler, BaseEstimator):  # type: ignore[misc]
     """Choose the rows of a training set to keep.
 
     ``fit`` trains many small models on random subsets and estimates what every row does for every evaluation
@@ -171,7 +126,7 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         self,
         learner: Any = "logistic",
         *,
-        n_models: int = 5000,
+        n_models: int = N_MODELS,
         inclusion: float | Literal["auto"] = "auto",
         budget: float = 0.1,
         alpha: float = 0.5,
@@ -183,7 +138,7 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         rounding: Literal["swap", "top"] = "swap",
         validation: Literal["auto", "out_of_bag", "holdout"] = "auto",
         refine: bool | int | dict[str, Any] = False,
-        validation_size: float = 0.2,
+        validation_size: float = HOLDOUT,
         attribution: Literal["models", "similarity", "mixture"] = "models",
         scale: Scale = "auto",
         store: str | Path | None = None,
@@ -233,7 +188,7 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         if y is None:
             raise InputError("y is missing: this estimator requires y to be passed, but the target y is None")
         wanted = self.validation if validation is None else validation
-        check(_RULES, {"validation": wanted})
+        check(RULES, {"validation": wanted})
         default = None if X_val is not None else "out_of_bag"
         seed = seed_of(self.random_state)
         with Progress("checking rows", enabled=self.progress):
@@ -252,13 +207,13 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
     def fit_split(self, split: Split) -> CDVM:
         """As :meth:`fit`, on rows already split."""
         self._check_params()
-        self._refuse_unused("a split, which has its evaluation rows", "validation", "validation_size")
+        self._refuse_holdout()
         return self._fit_split(split, make_learner(self.learner), seed_of(self.random_state), None)
 
     def fit_outcomes(self, split: Split, outcomes: Outcomes) -> CDVM:
         """As :meth:`fit_split`, from outcomes recorded earlier on the same rows; no model is trained."""
         self._check_params()
-        self._refuse_unused("a split, which has its evaluation rows", "validation", "validation_size")
+        self._refuse_holdout()
         if self.attribution == "similarity":
             raise InputError("attribution='similarity' has no use for outcomes: call fit_split")
         seed, recorded = seed_of(self.random_state), outcomes.manifest["fingerprint"]
@@ -270,7 +225,7 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         return self._keep(same, make_learner(self.learner), outcomes, plan, seed, None)
 
     def _fit_split(self, split: Split, learner: Learner, seed: int, columns: Any) -> CDVM:
-        check_options(self._refine_options(), split)
+        check_options(refine_options(self.refine), split)
         split = scaled_for(self.learner, split, self.scale)
         inclusion = (
             default_inclusion(split.n_rows, split.n_classes) if self.inclusion == "auto" else self.inclusion
@@ -303,7 +258,14 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
     ) -> CDVM:
         """Take on all that was fitted at once, and nothing of an earlier fit."""
         fitted: dict[str, Any] = {
-            "attribution_": self._attribute(split, outcomes, plan),
+            "attribution_": build_attribution(
+                self.attribution,
+                split,
+                outcomes,
+                compact=plan.compact,
+                n_jobs=plan.n_jobs,
+                progress=self.progress,
+            ),
             "split_": split,
             "learner_": learner,
             "seed_": seed,
@@ -319,16 +281,6 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         old = {name for name in vars(self) if name.endswith("_") or name in ("_plan", "_base", "_kept")}
         self.__dict__ = {name: value for name, value in vars(self).items() if name not in old} | fitted
         return self
-
-    def _attribute(self, split: Split, outcomes: Outcomes | None, plan: MemoryPlan) -> Attribution:
-        models = None
-        if outcomes is not None:
-            with Progress("building T", enabled=self.progress):
-                models = ImplicitAttribution.from_outcomes(outcomes, compact=plan.compact)
-            if self.attribution == "models":
-                return models
-        similar = similarity_attribution(split, n_jobs=plan.n_jobs, progress=self.progress)
-        return similar if models is None else mix_attributions(models, similar)
 
     def select(self, budget: Any = None) -> Any:
         """The rows to keep for a budget, or for each of several.
@@ -350,89 +302,31 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
             return self._select_all(list(budget))
         return self._select_all([budget])[0]
 
-    def fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:
-        """Fit, and return the kept rows and labels, in the manner of imbalanced-learn."""
-        self.fit(X, y)
-        indices = self.sample_indices_
-        return take_rows(X, indices), take_rows(y, indices)
-
-    @property
-    def sample_indices_(self) -> NDArray[np.int64]:
-        """Sorted positions of the rows kept at the pruner's own ``budget``."""
-        check_is_fitted(self, "attribution_")
-        if not self._knows_kept():
-            settings = copy.deepcopy(self._settings())
-            self._kept = settings, self.select().indices
-        indices: NDArray[np.int64] = self._kept[1]
-        return indices
-
-    def _settings(self) -> list[Any]:
-        return [getattr(self, name) for name in _CHOOSING]
-
-    def _knows_kept(self) -> bool:
-        """Whether rows were chosen with the present settings."""
-        return "_kept" in vars(self) and self._kept[0] == self._settings()
-
-    def __dir__(self) -> list[str]:
-        # What looks through an object (a notebook that shows it, completion) gets every name in this list;
-        # rows that were not chosen yet would be chosen for that.
-        return [name for name in object.__dir__(self) if name != "sample_indices_" or self._knows_kept()]
-
-    def get_support(self, indices: bool = False) -> NDArray[Any]:
-        """Mask (or positions) of the rows kept at the pruner's own ``budget``."""
-        rows = self.sample_indices_
-        if indices:
-            return rows
-        mask = np.zeros(self.split_.n_table, dtype=bool)
-        mask[rows] = True
-        return mask
-
     def _check_params(self) -> None:
-        check(_RULES, self.get_params(deep=False))
-        parse_bytes(self.memory_limit)
-        check_options(self._refine_options())
-        if self.tune == "grid":
-            self._refuse_unused("tune='grid', which chooses it", "alpha", "kappa")
-        if self.attribution == "similarity":
-            self._refuse_unused("attribution='similarity', which trains no models", *_TRAINING)
+        check_settings(self.get_params(deep=False), _DEFAULTS)
 
-    def _refuse_unused(self, where: str, *names: str) -> None:
-        defaults = {name: p.default for name, p in signature(CDVM).parameters.items()}
-        refuse_unused({name: getattr(self, name) for name in names}, defaults, where)
-
-    def _program(self) -> Program:
-        """The program on T as an array where that fits, as an operator where it does not."""
-        base: Program | None = getattr(self, "_base", None)
-        if base is None:
-            n, m = self.attribution_.shape
-            small = n * m <= DENSE_ENTRIES and self._plan.dense
-            with Progress("building the program", enabled=self.progress):
-                attribution = MatrixAttribution(self.attribution_.dense()) if small else self.attribution_
-                base = self._base = Program(attribution, budget=1, kappa=0.0)
-                _ = base.gains  # computed once here, handed on by replace()
-        return base
+    def _refuse_holdout(self) -> None:
+        given = {name: getattr(self, name) for name in ("validation", "validation_size")}
+        refuse_unused(given, _DEFAULTS, "a split, which has its evaluation rows")
 
     def _select_all(self, budgets: list[Any]) -> list[Selection]:
+        if "_base" not in vars(self):
+            self._base = build_program(self.attribution_, dense=self._plan.dense, progress=self.progress)
         grid = self.tune == "grid"
-        chooser = Chooser(
-            self._program(),
-            self.split_,
-            self.learner_,
+        return select_by_budget(
+            self._base,
+            budgets,
+            split=self.split_,
+            learner=self.learner_,
             alphas=GRID_ALPHAS if grid else (self.alpha,),
             kappas=GRID_KAPPAS if grid else (self.kappa,),
             solver=self.solver if self._plan.dense or self.solver != "auto" else "first_order",
             rounding=self.rounding,
-            refining=None if self.refine is False else self._refine_options(),
+            refining=None if self.refine is False else refine_options(self.refine),
             seed=self.seed_,
             n_jobs=self._plan.n_jobs,
             progress=self.progress,
         )
-        return chooser.choose(budgets)
-
-    def _refine_options(self) -> dict[str, Any]:
-        if isinstance(self.refine, dict):
-            return self.refine
-        return {} if isinstance(self.refine, bool) else {"fits": self.refine}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -440,3 +334,6 @@ class CDVM(BaseEstimator):  # type: ignore[misc]
         tags.target_tags.required = True
         tags.non_deterministic = self.random_state is None
         return tags
+
+
+_DEFAULTS = {name: parameter.default for name, parameter in signature(CDVM).parameters.items()}

@@ -23,7 +23,7 @@ from cdvm._runtime.parameters import (
 from cdvm.errors import InputError, unknown_name
 from cdvm.sampling import DesignKind
 from cdvm.valuation.banzhaf import banzhaf_from_outcomes
-from cdvm.valuation.base import Game, LearnerLike, Rows, Utility, Values, utilities
+from cdvm.valuation.base import Game, LearnerLike, Players, Utility, Values, utilities
 from cdvm.valuation.noise import NoiseReport, detection_report, flip_labels, flip_split, p_values, suspects
 from cdvm.valuation.out_of_bag import record_bootstrap
 from cdvm.valuation.stopping import RankStability, StandardError, StoppingRule
@@ -122,7 +122,7 @@ def valuation_options(name: str) -> list[str]:
     return [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
 
 
-def value_rows(split: Rows, learner: LearnerLike, method: str, **options: Any) -> Values:
+def value_rows(split: Players, learner: LearnerLike, method: str, **options: Any) -> Values:
     """Values of the training rows by the method of that name.
 
     Examples

@@ -19,9 +19,10 @@ from scipy import sparse
 from cdvm.attribution.implicit import ImplicitAttribution
 from cdvm.data.split import Split
 from cdvm.errors import InputError, InputWarning
-from cdvm.outcomes.recording import Outcome, Outcomes
+from cdvm.outcomes.kinds import Outcome
+from cdvm.outcomes.recorded import Outcomes
 from cdvm.sampling import Design, DesignKind
-from cdvm.valuation.base import Game, LearnerLike, Rows, Values
+from cdvm.valuation.base import Game, LearnerLike, Players, Values
 from cdvm.valuation.runs import ROUND, check_models, models_needed, record
 from cdvm.valuation.semivalues import MOST_EXACT, banzhaf_weights, enumerate_values
 from cdvm.valuation.stopping import Estimate, StoppingRule, at_most, in_rounds
@@ -30,7 +31,7 @@ __all__ = ["banzhaf", "banzhaf_from_outcomes"]
 
 
 def banzhaf(
-    split: Rows,
+    split: Players,
     learner: LearnerLike,
     *,
     n_models: int = 1000,
@@ -138,13 +139,13 @@ def banzhaf_from_outcomes(outcomes: Outcomes, split: Split | None = None) -> Val
     )
 
 
-def _as_values(split: Rows, attribution: ImplicitAttribution, **meta: Any) -> Values:
+def _as_values(split: Players, attribution: ImplicitAttribution, **meta: Any) -> Values:
     stderr, counts = attribution.values_stderr(), attribution.counts
     return Values.of(split, attribution.values(), "banzhaf", stderr=stderr, counts=counts, **meta)
 
 
 def _exactly(
-    split: Rows,
+    split: Players,
     utility: LearnerLike,
     inclusion: float,
     *,
@@ -161,7 +162,7 @@ def _exactly(
 
 
 def _of_utility(
-    split: Rows,
+    split: Players,
     utility: LearnerLike,
     design: Design,
     n_models: int,

@@ -16,25 +16,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdvm._runtime.files import load_arrays, save_arrays
-from cdvm._runtime.parallel import run_tasks
 from cdvm._runtime.progress import Progress
 from cdvm.data.split import Split
 from cdvm.errors import InputError
 from cdvm.evaluation.scoring import score
 from cdvm.learners import make_learner
 from cdvm.learners.base import Trainer
+from cdvm.learners.fitting import fit_models
 from cdvm.optimize.program import resolve_budget
 from cdvm.sampling import Subsets
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Game", "LearnerLike", "Rows", "Utility", "Values", "utilities"]
+__all__ = ["Game", "LearnerLike", "Players", "Utility", "Values", "utilities"]
 
 Vector = NDArray[np.float64]
 Utility = Callable[[Subsets], NDArray[Any]]
 LearnerLike: TypeAlias = Any  # a Learner, a name, a scikit-learn estimator, or a Utility
-Rows: TypeAlias = Split | int  # with a Utility, a number of rows is all a method needs to know
+Players: TypeAlias = Split | int  # the rows; with a Utility their number is all a method needs to know
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ class Values:
     @classmethod
     def of(
         cls,
-        split: Rows,
+        split: Players,
         values: NDArray[Any],
         method: str,
         *,
@@ -118,7 +118,7 @@ class Values:
         Parameters
         ----------
         budget : int or float
-            Rows to keep, as a count or as a fraction.
+            Players to keep, as a count or as a fraction.
         remove : {"low", "high"}
             Which values go first. Of equal values the earlier row stays.
         """
@@ -182,7 +182,7 @@ class Game:
         Parallel tasks. Answers do not depend on it.
     """
 
-    def __init__(self, split: Rows, learner: LearnerLike, *, n_jobs: int | None = -1) -> None:
+    def __init__(self, split: Players, learner: LearnerLike, *, n_jobs: int | None = -1) -> None:
         self.n_rows = split.n_rows if isinstance(split, Split) else int(split)
         if self.n_rows < 1:
             raise InputError(f"split={split!r}: there must be at least one row")
@@ -213,19 +213,16 @@ class Game:
             return answer
         step = self._trainer.chunk
         starts = range(0, len(subsets), step)
-        tasks = [(subsets[a : a + step],) for a in starts]
-        shared = (self._trainer, self._y)
+        pieces = [subsets[a : a + step] for a in starts]
         answer = np.empty(len(subsets))
-        for k, part in run_tasks(
-            _score_chunk, tasks, shared=shared, n_jobs=self.n_jobs, prefer=self._trainer.prefer
-        ):
+        for k, part in fit_models(self._trainer, pieces, _score_models, self._y, n_jobs=self.n_jobs):
             answer[starts[k] : starts[k] + step] = part
             if bar is not None:
                 bar.advance(len(part))
         return answer
 
 
-def _score_chunk(trainer: Trainer, y: NDArray[Any], subsets: Subsets) -> Vector:
+def _score_models(trainer: Trainer, subsets: Subsets, y: NDArray[Any]) -> Vector:
     return score(trainer.split, y, trainer.predict(subsets))
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cdvm.data.split import Split
 from cdvm.errors import InputError
-from cdvm.outcomes.recording import Outcomes
+from cdvm.outcomes.recorded import Outcomes
 from cdvm.outcomes.storage import inside
 from cdvm.valuation import valuation_options, value_rows
 from cdvm.valuation.base import LearnerLike, Values

@@ -20,7 +20,7 @@ from scipy.special import expit
 
 from cdvm.data.split import Split
 from cdvm.errors import InputError
-from cdvm.outcomes.recording import Outcomes
+from cdvm.outcomes.recorded import Outcomes
 
 __all__ = ["count_votes", "surprise"]
 

@@ -26,7 +26,7 @@ from cdvm.sampling import Subsets
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from cdvm.learners.torch import TorchTrainer
+    from cdvm.learners.batched.modules import TorchTrainer
 
 __all__ = ["Curve", "conjugate_gradients", "torch_influence"]
 

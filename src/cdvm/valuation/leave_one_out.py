@@ -1,6 +1,6 @@
 """Leave-one-out: the score with all rows less the score without the row.
 
-n + 1 fits. Rows of which there are two are worth nothing to it, however much they are needed.
+n + 1 fits. Players of which there are two are worth nothing to it, however much they are needed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from scipy import sparse
 
 from cdvm._runtime.progress import Progress
 from cdvm.sampling import Subsets
-from cdvm.valuation.base import Game, LearnerLike, Rows, Values
+from cdvm.valuation.base import Game, LearnerLike, Players, Values
 
 __all__ = ["leave_one_out"]
 
@@ -20,7 +20,7 @@ _ENTRIES_AT_ONCE = 1 << 24  # of the training sets, which are as long as the tab
 
 
 def leave_one_out(
-    split: Rows,
+    split: Players,
     learner: LearnerLike,
     *,
     seed: int = 0,

@@ -19,7 +19,8 @@ from scipy import sparse
 
 from cdvm.data.split import Split
 from cdvm.errors import InputError
-from cdvm.outcomes.recording import Outcome, Outcomes
+from cdvm.outcomes.kinds import Outcome
+from cdvm.outcomes.recorded import Outcomes
 from cdvm.sampling import Design
 from cdvm.valuation.base import LearnerLike, Values
 from cdvm.valuation.evidence import count_votes, surprise

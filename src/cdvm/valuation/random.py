@@ -8,12 +8,12 @@ import numpy as np
 
 from cdvm.data.split import Split
 from cdvm.sampling import RandomStream, draw_words
-from cdvm.valuation.base import Rows, Values
+from cdvm.valuation.base import Players, Values
 
 __all__ = ["random"]
 
 
-def random(split: Rows, learner: Any = None, *, seed: int = 0) -> Values:
+def random(split: Players, learner: Any = None, *, seed: int = 0) -> Values:
     """Values uniform between 0 and 1, whatever the rows and the learner.
 
     >>> random(3, seed=1).values.round(2)

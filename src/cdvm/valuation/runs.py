@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from cdvm.data.split import Split
 from cdvm.errors import InputError
 from cdvm.learners import make_learner
-from cdvm.outcomes.recording import Outcome, Outcomes, record_outcomes
+from cdvm.outcomes.kinds import Outcome
+from cdvm.outcomes.recorded import Outcomes
+from cdvm.outcomes.recording import record_outcomes
 from cdvm.sampling import Design
 from cdvm.valuation.base import LearnerLike
 from cdvm.valuation.stopping import Estimate, StoppingRule, at_most, in_rounds

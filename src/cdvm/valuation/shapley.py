@@ -19,7 +19,7 @@ from scipy import sparse
 
 from cdvm.errors import InputError
 from cdvm.sampling import RandomStream, Subsets, draw_words
-from cdvm.valuation.base import Game, LearnerLike, Rows, Values
+from cdvm.valuation.base import Game, LearnerLike, Players, Values
 from cdvm.valuation.semivalues import MOST_EXACT, beta_weights, enumerate_values, position_weights
 from cdvm.valuation.stopping import Estimate, StoppingRule, in_rounds
 
@@ -34,7 +34,7 @@ _NEGLIGIBLE = 1e-4  # fraction of all weight that places at the end of an order 
 
 
 def shapley(
-    split: Rows,
+    split: Players,
     learner: LearnerLike,
     *,
     exact: bool | None = None,
@@ -73,7 +73,7 @@ def shapley(
 
 
 def beta_shapley(
-    split: Rows,
+    split: Players,
     learner: LearnerLike,
     *,
     alpha: float = 16.0,
@@ -116,7 +116,9 @@ class _Options:
             raise InputError(f"n_models={self.n_models}: use at least 2, better 100 times the rows")
 
 
-def _semivalue(method: str, split: Rows, game: Game, alpha: float, beta: float, options: _Options) -> Values:
+def _semivalue(
+    method: str, split: Players, game: Game, alpha: float, beta: float, options: _Options
+) -> Values:
     started = time.perf_counter()
     n = game.n_rows
     meta: dict[str, Any] = {"alpha": alpha, "beta": beta}

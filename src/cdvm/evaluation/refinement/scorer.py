@@ -13,21 +13,20 @@ gives no scores is asked right or wrong, one for regression its squared error.
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import expit
-from threadpoolctl import threadpool_limits
 
-from cdvm.data.split import Split
+from cdvm._runtime.parallel import blas_threads
+from cdvm.data.split import Split, evaluation_sample
 from cdvm.errors import InputError
 from cdvm.learners.base import Learner, Trainer
-from cdvm.outcomes.recording import margin_of
+from cdvm.learners.fitting import fit_models
+from cdvm.outcomes.kinds import margin_of
 from cdvm.sampling import Subsets
 
 __all__ = ["HeldOutScorer", "RowScores", "Score", "check_evaluation", "check_score"]
@@ -36,7 +35,6 @@ Score = Literal["accuracy", "balanced", "squared_error"]
 Rows = NDArray[np.int64]
 
 _STEEPNESS = 16.0
-_MOST_ROWS = 5_000  # training rows that serve as evaluation rows; of a larger table a random sample does
 _HELD_BACK = 10  # one evaluation row in so many is not searched on
 _PIECE = 16  # models a task trains
 
@@ -73,8 +71,6 @@ class HeldOutScorer:
     seed : int
         Decides the evaluation rows held back and all randomness of the learner.
     n_jobs : int
-
-    Models are trained inside a ``with`` block, which keeps the workers.
     """
 
     def __init__(
@@ -89,7 +85,7 @@ class HeldOutScorer:
     ) -> None:
         self.split, self.stochastic, self.seed = split, learner.stochastic, seed
         rng = np.random.default_rng([seed, 1])
-        X, self.y, self.rows = _evaluation(split, evaluation, rng)
+        X, self.y, self.rows = _evaluation(split, evaluation)
         self._trainer = learner.bind(split, X)
         self.batched = self._trainer.prefer == "threads"
         self.weights = _weights(split, self.y, score)
@@ -97,17 +93,7 @@ class HeldOutScorer:
         self._searched = np.where(self.held, np.float32(0), self.weights)
         self.fits = 0
         self._labels_only = False
-        self._parallel = Parallel(n_jobs=n_jobs, prefer=self._trainer.prefer)
-        self._open = ExitStack()
-
-    def __enter__(self) -> HeldOutScorer:
-        # BLAS rounds differently with other numbers of threads: one for each task
-        self._open.enter_context(threadpool_limits(1))
-        self._open.enter_context(self._parallel)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._open.close()
+        self._n_jobs = n_jobs
 
     def score_rows(self, sets: Rows, number: int = 0) -> RowScores:
         """Train on each set, one a line; equal numbers give models equal randomness.
@@ -149,7 +135,8 @@ class HeldOutScorer:
         found = []
         for number in range(repeats):
             subsets = self._subsets(rows[None], number)
-            answer = self._trainer.predict(subsets)[0]
+            with blas_threads(1):
+                answer = self._trainer.predict(subsets)[0]
             self.fits += 1
             weights = (
                 self.weights
@@ -183,8 +170,14 @@ class HeldOutScorer:
         return self._ask(pieces)
 
     def _ask(self, pieces: list[Subsets]) -> NDArray[np.float32]:
-        tasks = (delayed(_piece)(self._trainer, p, self.y, self._labels_only) for p in pieces)
-        return np.concatenate(list(self._parallel(tasks)))
+        # BLAS rounds differently with other numbers of threads, also where there is one task
+        with blas_threads(1):
+            found = dict(
+                fit_models(
+                    self._trainer, pieces, _smooth_scores, self.y, self._labels_only, n_jobs=self._n_jobs
+                )
+            )
+        return np.concatenate([found[k] for k in range(len(pieces))])
 
 
 def check_evaluation(split: Split, evaluation: str) -> None:
@@ -198,9 +191,7 @@ def check_evaluation(split: Split, evaluation: str) -> None:
         )
 
 
-def _evaluation(
-    split: Split, evaluation: str, rng: np.random.Generator
-) -> tuple[Any, NDArray[Any], NDArray[np.int64]]:
+def _evaluation(split: Split, evaluation: str) -> tuple[Any, NDArray[Any], NDArray[np.int64]]:
     """Features and labels of the evaluation rows, training rows last, and which of these they are."""
     check_evaluation(split, evaluation)
     X, y = split.evaluation
@@ -208,9 +199,7 @@ def _evaluation(
         return X, y, split.evaluation_rows
     if evaluation == "validation":
         return X, y, np.empty(0, dtype=np.int64)
-    rows = np.arange(split.n_rows)
-    if len(rows) > _MOST_ROWS:
-        rows = np.sort(rng.permutation(rows)[:_MOST_ROWS])
+    rows = evaluation_sample(split.n_rows)
     stack = sparse.vstack if sparse.issparse(X) else np.concatenate
     X = stack([X, split.X[rows]])
     return sparse.csr_array(X) if sparse.issparse(X) else X, np.concatenate([y, split.y[rows]]), rows
@@ -242,7 +231,9 @@ def _weights(split: Split, y: NDArray[Any], score: Score | None) -> NDArray[np.f
     return np.asarray(len(y) / (np.count_nonzero(counts) * counts[y + 1]), dtype=np.float32)
 
 
-def _piece(trainer: Trainer, subsets: Subsets, y: NDArray[Any], labels_only: bool) -> NDArray[np.float32]:
+def _smooth_scores(
+    trainer: Trainer, subsets: Subsets, y: NDArray[Any], labels_only: bool
+) -> NDArray[np.float32]:
     if trainer.split.task == "regression":
         error = (trainer.predict(subsets) - y) ** 2 / (float(trainer.split.y.var()) or 1.0)
         return np.asarray(-error, dtype=np.float32)

@@ -21,145 +21,36 @@ searched by is smooth.
 
 from __future__ import annotations
 
-import inspect
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
-from numbers import Integral, Real
-from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cdvm._runtime.progress import Progress
-from cdvm.data.split import Split
-from cdvm.errors import InputError
 from cdvm.evaluation.refinement.scorer import (
     HeldOutScorer,
     Rows,
     RowScores,
-    Score,
-    check_evaluation,
-    check_score,
 )
-from cdvm.learners import make_learner
 from cdvm.optimize.rounding import class_floors
-from cdvm.selection import Selection
 
-__all__ = ["FITS", "check_options", "refine"]
+__all__ = ["Callback", "Search"]
 
-FITS = 3_000  # for small models; see default_fits
-
-_LEAST = 50
 _PROPOSALS = 64
-_SHARE = 0.05  # of the rows exchanged at once, at the start
+_FRACTION = 0.05  # of the rows exchanged at once, at the start
 _MEMORY = 0.9  # weight of a round's evidence one round later
 _PATIENCE = 12  # rounds without a better set after which the search ends
 _POOL = 20_000  # rows considered for entering in one round
 _CONTENDERS = 8  # sets a round trains again, where the learner has randomness
 _REPEATS = 3  # fits for each of them
-
-_DOUBT = (
-    2.0  # standard errors by which held-back evaluation rows must find the best set worse to undo the search
-)
+_DOUBT = 2.0  # standard errors by which rows held back must find the best set worse to undo the search
 
 Callback = Callable[[int, Rows], None]
 
 
-def refine(
-    selection: Selection | Any,
-    split: Split,
-    learner: Any,
-    *,
-    fits: int | None = None,
-    seconds: float | None = None,
-    score: Score | None = None,
-    evaluation: Literal["all", "validation"] = "all",
-    seed: int = 0,
-    n_jobs: int | None = -1,
-    progress: bool | None = None,
-    callback: Callback | None = None,
-) -> Selection:
-    """Improve a set of rows by exchanging some for others, evaluated by models trained on them.
-
-    Parameters
-    ----------
-    selection : Selection or sequence of int
-        Where to start: what CDVM or another method chose, or positions of rows in the table.
-    split : Split
-        The rows the selection was made of. Test rows are not looked at.
-    learner : str, scikit-learn estimator or Learner
-    fits : int, optional
-        Models to train, at most; by default 3,000, fewer where a set has many numbers (rows × features ×
-        classes), down to 500. Up to three times as many for a learner with randomness that trains many models
-        at once: exchanges are harder to tell from luck there.
-    seconds : float, optional
-        Time to search, at most. Only without it is the answer the same each time.
-    score : {"accuracy", "balanced", "squared_error"}, optional
-        What to improve: accuracy, accuracy with every class counting the same, or, for regression, the
-        squared error.
-    evaluation : {"all", "validation"}
-        Who says what is better: the validation rows and the training rows outside the set, or the
-        validation rows only, for training labels that are not to be trusted as a measure.
-    seed : int
-    n_jobs : int
-        Parallel tasks; -1 uses all cores. The answer does not depend on it.
-    progress : bool, optional
-        Show a bar; by default on a terminal.
-    callback : callable, optional
-        Called with the number of fits so far and the positions, among the training rows, of the best
-        set, once at the start and after every round.
-
-    Returns
-    -------
-    Selection
-        As many rows as at the start. ``score`` is the (balanced) accuracy, R² for regression, on all
-        evaluation rows outside the set, ``optimism`` how much of the gain was there only for the evaluation
-        rows searched on, ``fits`` the number of models trained. An interrupt (Ctrl-C) ends the search, not
-        the program.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_wine
-    >>> split = Split.from_arrays(*load_wine(return_X_y=True), random_state=0).standardized()
-    >>> better = refine(split.rows[:10], split, "logistic", fits=400, n_jobs=1)
-    >>> len(better), better.method, better.fits <= 400
-    (10, 'rows+refine', True)
-    """
-    started = time.perf_counter()
-    learner = make_learner(learner)
-    given = {"fits": fits, "seconds": seconds, "score": score, "evaluation": evaluation, "seed": seed}
-    check_options({**given, "callback": callback}, split)
-    base, start = _start(selection, split)
-    scorer = HeldOutScorer(split, learner, score=score, evaluation=evaluation, seed=seed, n_jobs=n_jobs)
-    fits = default_fits(scorer, len(start)) if fits is None else int(fits)
-    search = _Search(scorer, start, fits, seconds, callback)
-    with scorer:
-        if len(start) < split.n_rows:
-            search.run(progress)
-        rows, optimism = search.answer()
-        value = scorer.score(rows, search.repeats)
-    changed = not np.array_equal(rows, start)
-    weights = base.weights
-    if changed:
-        weights = np.zeros(split.n_rows)
-        weights[rows] = 1.0
-    return replace(
-        base,
-        indices=split.rows[rows],
-        weights=weights,
-        method=f"{base.method}+refine",
-        seconds=base.seconds + time.perf_counter() - started,
-        objective=None if changed else base.objective,
-        gap=None if changed else base.gap,
-        score=value,
-        optimism=optimism,
-        fits=scorer.fits,
-    )
-
-
-class _Search:
+class Search:
     """The best set so far, the sets before it, and what is known of the rows around it."""
 
     def __init__(
@@ -190,7 +81,7 @@ class _Search:
                     scorer.stochastic = not np.array_equal(again.scores, self._current.scores)
                 while idle < _PATIENCE and (spent := self._spent()) < 1:
                     before = scorer.fits
-                    most = max(1, round(len(self.best) * _SHARE * (1 - spent)))
+                    most = max(1, round(len(self.best) * _FRACTION * (1 - spent)))
                     idle = 0 if self._round(self._propose(most)) else idle + 1
                     self._tell()
                     bar.advance(scorer.fits - before)
@@ -328,68 +219,3 @@ def _largest(keys: NDArray[np.float64], count: int) -> NDArray[np.int64]:
     places = np.argpartition(-keys, count - 1, axis=1)[:, :count]
     order = np.argsort(-np.take_along_axis(keys, places, axis=1), axis=1)
     return np.take_along_axis(places, order, axis=1)
-
-
-def default_fits(scorer: HeldOutScorer, size: int) -> int:
-    """Fits that take seconds with a linear model: fewer, but not in proportion, the larger a set is."""
-    split = scorer.split
-    numbers = size * int(split.X.shape[1]) * max(split.n_classes, 1) / 2**14
-    if scorer.stochastic and scorer.batched:
-        return int(np.clip(3 * FITS / numbers**0.5, 500, 3 * FITS))
-    return int(np.clip(FITS / numbers**0.3, 500, FITS))
-
-
-def check_options(options: dict[str, Any], split: Split | None = None) -> None:
-    """Complain about keyword arguments that :func:`refine` does not have or values it cannot use.
-
-    With a split, also about those that do not apply to it.
-    """
-    known = [name for name, p in inspect.signature(refine).parameters.items() if p.kind == p.KEYWORD_ONLY]
-    for name, value in options.items():
-        if name not in known:
-            raise InputError(f"refine has no option {name!r}: it has {', '.join(known)}")
-        if value is not None or name in ("evaluation", "seed"):
-            _check_value(name, value)
-    if split is not None:
-        check_evaluation(split, options.get("evaluation", "all"))
-        check_score(split, options.get("score"))
-
-
-def _check_value(name: str, value: Any) -> None:
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    if name == "fits" and not (whole and value >= _LEAST):
-        raise InputError(f"fits={value!r}: use a whole number of at least {_LEAST}, e.g. 2000")
-    if name == "seconds" and not (number and value > 0):
-        raise InputError(f"seconds={value!r}: use a positive number, or None for no limit")
-    if name == "evaluation" and value not in ("all", "validation"):
-        raise InputError(f"evaluation={value!r}: use 'all' or 'validation'")
-    if name == "score" and value not in ("accuracy", "balanced", "squared_error"):
-        raise InputError(f"score={value!r}: use 'accuracy', 'balanced' or 'squared_error'")
-    if name == "seed" and not (whole and 0 <= value < 2**63):
-        raise InputError(f"seed={value!r}: use a whole number of at least 0")
-    if name == "callback" and not callable(value):
-        raise InputError(f"callback={value!r}: pass a function of the fits so far and the rows")
-
-
-def _start(selection: Any, split: Split) -> tuple[Selection, Rows]:
-    """The starting set as a Selection and as positions among the training rows."""
-    if isinstance(selection, Selection):
-        if not np.array_equal(selection.candidates, split.rows):
-            raise InputError(
-                "the selection was made of other rows than split has: pass the split it was made of"
-            )
-        return selection, selection.rows
-    given = np.asarray(selection)
-    if given.ndim != 1 or not given.size or given.dtype.kind not in "iu":
-        raise InputError("selection: pass a Selection, or a sequence of row positions in the table")
-    indices = np.unique(given).astype(np.int64)
-    if len(indices) < len(given):
-        raise InputError(f"selection names {len(given) - len(indices)} rows twice: pass distinct positions")
-    rows = np.minimum(np.searchsorted(split.rows, indices), split.n_rows - 1)
-    wrong = indices[split.rows[rows] != indices]
-    if len(wrong):
-        raise InputError(
-            f"selection names row {wrong[0]}, which is not among the {split.n_rows} training rows"
-        )
-    return Selection.of_rows(split, rows, method="rows", seconds=0.0), rows

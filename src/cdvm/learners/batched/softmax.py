@@ -23,41 +23,22 @@ the inverse at the table's optimum is the preconditioner of all, for its size; L
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from cdvm.learners.batched.lbfgs import Point, dot, minimise
 from cdvm.learners.batched.linear import Floats
 
-__all__ = ["OWN_SYSTEMS", "Problem", "SharedProblem", "Table", "minimise"]
+__all__ = ["OWN_SYSTEMS", "Problem", "SharedProblem", "Table"]
 
 OWN_SYSTEMS = 128
 """Features from which on problems over one table share a preconditioner."""
 
 _PAIRS = 2  # steps L-BFGS remembers; more save no iterations where each problem has its own inverse
 _PAIRS_COMMON = 10  # where all share one, they do
-_REFRESH = frozenset([0, 3, 8])  # iterations with a new inverse, and every 20th
-_ITERATIONS = {4: 300, 8: 1000}  # by bytes a number
-_HALVINGS = 30
-_GONE = 0.25  # fraction of converged problems at which the batch is made smaller
 _ABSENT = -1e30  # logit of a class without rows: its probability is exactly 0
 _FLOOR = 1e-6  # least fraction of its weight a row keeps in the preconditioner, so that it stays regular
-
-
-class _Point(NamedTuple):
-    """Where each problem stands, or a step."""
-
-    at: Floats  # (n, K, r + 1): V, and the intercept as the last column
-    image: Floats  # at times the design: dual (n, K, s + 1), V Z and the intercept; primal (n, K, s), f
-
-
-class _Pair(NamedTuple):
-    """A step and the change of the gradient along it."""
-
-    step: _Point
-    change: Floats
-    curvature: Floats  # reciprocal of their product; 0 where it is not positive
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,10 +97,10 @@ class Problem:
         names = ("design", "targets", "weights", "others", "absent", "spread")
         return replace(self, **{name: getattr(self, name)[which] for name in names})
 
-    def start(self) -> _Point:
+    def start(self) -> Point:
         n, K, _ = self.targets.shape
         _, r, s = self.design.shape
-        return _Point(np.zeros((n, K, r), self.design.dtype), np.zeros((n, K, s), self.design.dtype))
+        return Point(np.zeros((n, K, r), self.design.dtype), np.zeros((n, K, s), self.design.dtype))
 
     def image(self, at: Floats) -> Floats:
         """Coefficients and intercepts times the design."""
@@ -132,20 +113,20 @@ class Problem:
     def precondition(self, rest: Floats, inverse: Floats) -> Floats:
         return np.asarray(rest @ inverse)
 
-    def logits(self, point: _Point) -> Floats:
+    def logits(self, point: Point) -> Floats:
         image = point.image
         return np.asarray(image[:, :, :-1] + image[:, :, -1:] if self.dual else image)
 
-    def metric(self, point: _Point) -> Floats:
+    def metric(self, point: Point) -> Floats:
         """What the product of a point with a gradient is taken with."""
         return point.image if self.dual else point.at
 
-    def penalty(self, point: _Point) -> Floats:
+    def penalty(self, point: Point) -> Floats:
         """‖V‖², without the intercept."""
         free = point.at[:, :, -1]
-        return np.asarray(_dot(point.at, self.metric(point)) - _dot(free, free))
+        return np.asarray(dot(point.at, self.metric(point)) - dot(free, free))
 
-    def loss(self, point: _Point) -> tuple[Floats, Floats]:
+    def loss(self, point: Point) -> tuple[Floats, Floats]:
         """Value of each problem, and the probabilities (n, K, s) of the classes that are not the row's.
 
         One minus the probability of the row's own class is their sum: as a difference it would lose all
@@ -155,12 +136,12 @@ class Problem:
         low -= low.max(axis=1, keepdims=True)
         wrong = np.exp(low)
         total = wrong.sum(axis=1, keepdims=True)
-        value = _dot(self.weights, np.log(total)) - _dot(self.targets, low)
+        value = dot(self.weights, np.log(total)) - dot(self.targets, low)
         wrong *= self.others
         wrong /= total
         return value + 0.5 * self.penalty(point), wrong
 
-    def slope(self, point: _Point, wrong: Floats) -> Floats:
+    def slope(self, point: Point, wrong: Floats) -> Floats:
         """Gradient in the problem's metric, shape (n, K, r + 1)."""
         residual = self.targets * wrong.sum(axis=1, keepdims=True)
         residual -= self.weights * wrong
@@ -222,7 +203,7 @@ class Table:
         """From the problem of all rows: primal, alone and in double precision."""
         coefficients, intercepts, _ = minimise(problem, 1e-6)
         at = np.concatenate([coefficients, intercepts[:, :, None]], axis=2)
-        _, wrong = problem.loss(_Point(at, problem.image(at)))
+        _, wrong = problem.loss(Point(at, problem.image(at)))
         d = problem.curvature(wrong)
         system = (problem.design[0] * d) @ problem.design[0].T
         design = problem.design.astype(dtype)
@@ -258,9 +239,9 @@ class SharedProblem(Problem):
         names = ("targets", "weights", "others", "absent", "spread")
         return replace(self, **{name: getattr(self, name)[which] for name in names})
 
-    def start(self) -> _Point:
+    def start(self) -> Point:
         at = np.where(self.absent < 0, 0, self.table.optimum)
-        return _Point(at, self.image(at))
+        return Point(at, self.image(at))
 
     def image(self, at: Floats) -> Floats:
         return _times(at, self.design[0])
@@ -285,94 +266,6 @@ class SharedProblem(Problem):
         return np.linalg.inv(system)
 
 
-def minimise(problem: Problem, tol: float) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Coefficients (n, K, r) and intercepts (n, K) of the minima, and which problems converged."""
-    point = problem.start()
-    result = point.at.copy()
-    converged = np.zeros(len(result), dtype=np.bool_)
-    active = np.arange(len(result))
-    gone = np.zeros(len(result), dtype=np.bool_)
-    value, wrong = problem.loss(point)
-    slope = problem.slope(point, wrong)
-    pairs: list[_Pair] = []
-    for iteration in range(_ITERATIONS[problem.design.itemsize]):
-        if iteration in _REFRESH or iteration % 20 == 0:
-            inverse = problem.inverse(wrong)
-        step = _direction(problem, inverse, slope, pairs)
-        small = _dot(step.at, problem.metric(step)) <= tol**2 * problem.penalty(point)
-        point, value, wrong, step, stuck = _search(problem, point, value, wrong, slope, step, gone)
-        leave = (small | stuck) & ~gone
-        if leave.any():
-            result[active[leave]] = point.at[leave]
-            converged[active[leave & small]] = True
-            gone |= leave
-            if gone.all():
-                break
-            if gone.mean() > _GONE:
-                stay = ~gone
-                active, value, wrong, gone = active[stay], value[stay], wrong[stay], gone[stay]
-                problem, inverse = problem.keep(stay), inverse[stay]
-                point, step, slope = _keep(point, stay), _keep(step, stay), slope[stay]
-                pairs = [_keep(pair, stay) for pair in pairs]
-        before, slope = slope, problem.slope(point, wrong)
-        pairs = [*pairs[1 - problem.memory :], _pair(problem, step, slope - before)]
-    else:
-        result[active[~gone]] = point.at[~gone]
-    return result[:, :, :-1], result[:, :, -1], converged
-
-
-def _direction(problem: Problem, inverse: Floats, slope: Floats, pairs: list[_Pair]) -> _Point:
-    """The two loops of L-BFGS around the preconditioner."""
-    rest = -slope
-    fractions = []
-    for pair in reversed(pairs):
-        a = pair.curvature * _dot(problem.metric(pair.step), rest)
-        rest -= a[:, None, None] * pair.change
-        fractions.append(a)
-    at = problem.precondition(rest, inverse)
-    step = _Point(at, problem.image(at))
-    for pair, a in zip(pairs, reversed(fractions), strict=True):
-        b = pair.curvature * _dot(pair.change, problem.metric(step))
-        length = (a - b)[:, None, None]
-        step.at[...] += length * pair.step.at
-        step.image[...] += length * pair.step.image
-    return step
-
-
-def _search(
-    problem: Problem,
-    point: _Point,
-    value: Floats,
-    wrong: Floats,
-    slope: Floats,
-    step: _Point,
-    gone: NDArray[np.bool_],
-) -> tuple[_Point, Floats, Floats, _Point, NDArray[np.bool_]]:
-    """Halve each problem's step until it lowers its value; stuck are those that no length helps.
-
-    Those ``gone`` may go anywhere.
-    """
-    enough = 1e-4 * _dot(slope, problem.metric(step))
-    most = value + 20 * np.finfo(value.dtype).eps * np.abs(value)
-    new = _Point(point.at + step.at, point.image + step.image)
-    new_value, new_wrong = problem.loss(new)
-    bad = ~(new_value <= most + enough) & ~gone
-    length = 1.0
-    for _ in range(_HALVINGS):
-        if not bad.any():
-            return new, new_value, new_wrong, step, bad
-        length /= 2
-        for whole in step:
-            whole[bad] /= 2
-        for whole, old, change in zip(new, point, step, strict=True):
-            whole[bad] = old[bad] + change[bad]
-        new_value[bad], new_wrong[bad] = problem.keep(bad).loss(_keep(new, bad))
-        bad &= ~(new_value <= most + length * enough)
-    for whole, old in zip((*new, new_value, new_wrong), (*point, value, wrong), strict=True):
-        whole[bad] = old[bad]
-    return new, new_value, new_wrong, step, bad
-
-
 def _times(stack: Floats, matrix: Floats) -> Floats:
     """A stack (n, K, a) times one matrix (a, b), problem by problem.
 
@@ -380,20 +273,3 @@ def _times(stack: Floats, matrix: Floats) -> Floats:
     neighbours.
     """
     return np.asarray(np.matmul(stack, matrix))
-
-
-def _pair(problem: Problem, step: _Point, change: Floats) -> _Pair:
-    product = _dot(problem.metric(step), change)
-    positive = product > 0
-    return _Pair(step, change, np.where(positive, 1 / np.where(positive, product, 1), 0))
-
-
-def _keep(items: Any, which: NDArray[np.bool_]) -> Any:
-    """The chosen problems of a (nested) tuple of arrays."""
-    if isinstance(items, np.ndarray):
-        return items[which]
-    return type(items)(*(_keep(item, which) for item in items))
-
-
-def _dot(a: Floats, b: Floats) -> Floats:
-    return np.asarray(np.einsum("ij,ij->i", a.reshape(len(a), -1), b.reshape(len(b), -1)))

@@ -71,8 +71,8 @@ def solve_column_generation(
     while True:
         rounds += 1
         small = _solve_small(program, block, inner, tolerance)
-        reduced = program.alpha * program.gains - program.attribution.matvec(small.multipliers)
-        proven = _top(reduced, size) + program.kappa * float(small.multipliers.sum())
+        reduced = program.reduced_gains(small.multipliers)
+        proven = program.bound_at(small.multipliers, reduced)
         if proven < bound:
             bound, multipliers = proven, small.multipliers
         gap = program.gap(small.objective, bound)
@@ -110,7 +110,7 @@ def _first_rows(program: Program, count: int, warm: Solution | None) -> Rows:
     if warm is not None:
         if len(warm.weights) != program.n_rows or len(warm.multipliers) != program.n_evaluation:
             raise InputError("warm is a solution of other rows or evaluation rows than the program's")
-        reduced = program.alpha * program.gains - program.attribution.matvec(warm.multipliers)
+        reduced = program.reduced_gains(warm.multipliers)
         rank = np.lexsort((-reduced, -np.round(warm.weights, 6)))
         return np.sort(rank[:count])
     by_gain = np.argsort(-program.gains, kind="stable")
@@ -140,7 +140,3 @@ def _promising(reduced: Vector, rows: Rows, size: int, most: int) -> Rows:
     outside[rows] = -np.inf
     better = np.flatnonzero(outside > level)
     return better[np.argsort(-outside[better], kind="stable")[:most]]
-
-
-def _top(values: Vector, size: int) -> float:
-    return float(np.partition(values, len(values) - size)[len(values) - size :].sum())

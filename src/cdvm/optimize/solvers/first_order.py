@@ -161,9 +161,8 @@ class _Run:
 
     def offer_bound(self, lam: Vector, t_lam: Vector) -> None:
         """Keep the multipliers if they prove the best bound so far."""
-        cut = self.n - self.budget
-        top = np.partition(self.reward - t_lam, cut)[cut:]
-        bound = float(top.sum() + self.program.kappa * lam.sum()) if cut else self.objective
+        whole = self.budget == self.n  # then there is one feasible objective
+        bound = self.objective if whole else self.program.bound_at(lam, self.reward - t_lam)
         if bound < self.bound:
             self.bound, self.best_multipliers = bound, lam
 

@@ -53,7 +53,9 @@ def _solve(program: Program, *, integer: bool, time_limit: float | None, gap: fl
     if gap is not None:
         model.setOptionValue("mip_rel_gap", float(gap))
         model.setOptionValue("mip_abs_gap", 0.0)  # a small alpha makes a small objective
-    scaled, exponent = in_units(_with_matrix(program), always=True)
+    scaled, exponent = in_units(
+        program if isinstance(program.attribution, MatrixAttribution) else program.densified(), always=True
+    )
     model.passModel(_lp(highspy, scaled, integer))
     built = time.perf_counter()
     model.run()
@@ -91,12 +93,6 @@ def _solve(program: Program, *, integer: bool, time_limit: float | None, gap: fl
     )
     # entries of very different size can still mislead HiGHS about what it has reached
     return answer if answer.gap <= _TOLERANCE + (gap or 0.0) else replace(answer, status="limit")
-
-
-def _with_matrix(program: Program) -> Program:
-    if isinstance(program.attribution, MatrixAttribution):
-        return program
-    return program.replace(attribution=MatrixAttribution(program.attribution.dense()))
 
 
 def _lp(highspy: Any, program: Program, integer: bool) -> Any:

@@ -23,17 +23,15 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from cdvm._runtime.progress import tell
-from cdvm.attribution.base import MatrixAttribution
 from cdvm.errors import InputError
 from cdvm.optimize.program import Program
 from cdvm.optimize.solvers.base import Solution, finish
 from cdvm.optimize.solvers.newton import NewtonSystem, Rough, newton_system
 from cdvm.optimize.solvers.units import in_units
 
-__all__ = ["densify", "solve_interior_point"]
+__all__ = ["solve_interior_point"]
 
 Vector = NDArray[np.float64]
 
@@ -84,7 +82,7 @@ def solve_interior_point(
     if not tolerance > 0:
         raise InputError(f"tolerance={tolerance!r}: use a positive number, e.g. 1e-8")
     started = time.perf_counter()
-    program = densify(program)
+    program = program.densified()
     search = _Search(in_units(program)[0], warm)
     built = time.perf_counter()
     sound = True
@@ -104,14 +102,6 @@ def solve_interior_point(
     if sound and (solution.gap <= tolerance or solution.status == "limit"):
         return solution
     return _rescue(program, replace(solution, status="limit"))
-
-
-def densify(program: Program) -> Program:
-    """The same program with T as an array; itself when it already is."""
-    matrix = getattr(program.attribution, "matrix", None)
-    if matrix is not None and not sparse.issparse(matrix):
-        return program
-    return program.replace(attribution=MatrixAttribution(program.attribution.dense()))
 
 
 def _rescue(program: Program, reached: Solution) -> Solution:
@@ -192,9 +182,7 @@ class _Search:
             self.objective, self.weights = objective, w.copy()
 
     def _offer_multipliers(self, lam: Vector, reduced: Vector) -> None:
-        size = self.program.budget
-        bound = float(np.partition(reduced, self.n - size)[self.n - size :].sum())
-        bound += self.program.kappa * float(lam.sum())
+        bound = self.program.bound_at(lam, reduced)
         if bound < self.bound:
             self.bound, self.multipliers = bound, lam.copy()
 

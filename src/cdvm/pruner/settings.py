@@ -1,0 +1,77 @@
+"""Parameters of the estimator: their rules, and which of them exclude each other."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+from cdvm._runtime.memory import parse_bytes
+from cdvm._runtime.parameters import (
+    N_JOBS,
+    OUTCOME,
+    PLACE,
+    PROGRESS,
+    RANDOM_STATE,
+    Rule,
+    check,
+    number,
+    one_of,
+    refuse_unused,
+    whole,
+)
+from cdvm.data.scaling import SCALE
+from cdvm.evaluation.refinement.refine import check_options
+from cdvm.optimize.solvers.dispatch import Method
+from cdvm.sampling import N_MODELS, DesignKind
+
+__all__ = ["CHOOSING", "GRID_ALPHAS", "GRID_KAPPAS", "RULES", "check_settings", "refine_options"]
+
+GRID_ALPHAS = (0.0, 0.3, 0.6, 1.0)
+GRID_KAPPAS = (0.2, 0.5, 0.8, 1.2, 1.6)
+
+_FRACTION = number(lambda fraction: 0 < fraction <= 1, "a fraction between 0 and 1")
+RULES = {
+    "n_models": whole(2, example=N_MODELS),
+    "inclusion": number(lambda p: 0 < p <= 1, "a probability between 0 and 1") | one_of("auto"),
+    "budget": whole(1) | _FRACTION,
+    "alpha": number(lambda alpha: 0 <= alpha <= 1, "a number between 0 and 1"),
+    "kappa": number(lambda kappa: kappa >= 0, "a finite number of at least 0") | one_of("auto"),
+    "tune": one_of(None, "grid"),
+    "design": one_of(*get_args(DesignKind)),
+    "outcome": OUTCOME,
+    "solver": one_of(*get_args(Method)),
+    "rounding": one_of("swap", "top"),
+    "validation": one_of("auto", "out_of_bag", "holdout"),
+    "refine": one_of(True, False)
+    | whole(1)
+    | Rule(lambda given: isinstance(given, dict), "a dict of options of cdvm.refine"),
+    "validation_size": number(lambda fraction: 0 < fraction < 1, "a fraction between 0 and 1, e.g. 0.2"),
+    "attribution": one_of("models", "similarity", "mixture"),
+    "scale": SCALE,
+    "store": PLACE,
+    "n_jobs": N_JOBS,
+    "random_state": RANDOM_STATE,
+    "progress": PROGRESS,
+}
+_TRAINING = ("n_models", "inclusion", "design", "outcome", "store")  # what only subset models need
+# what a selection depends on besides what was fitted
+CHOOSING = ("budget", "alpha", "kappa", "tune", "solver", "rounding", "refine")
+
+
+def check_settings(given: dict[str, Any], defaults: dict[str, Any]) -> None:
+    """Complain about values that cannot be used, and about those that others leave without effect."""
+    check(RULES, given)
+    parse_bytes(given["memory_limit"])
+    check_options(refine_options(given["refine"]))
+    if given["tune"] == "grid":
+        unused = {name: given[name] for name in ("alpha", "kappa")}
+        refuse_unused(unused, defaults, "tune='grid', which chooses it")
+    if given["attribution"] == "similarity":
+        unused = {name: given[name] for name in _TRAINING}
+        refuse_unused(unused, defaults, "attribution='similarity', which trains no models")
+
+
+def refine_options(refine: bool | int | dict[str, Any]) -> dict[str, Any]:
+    """The options of :func:`cdvm.refine` that the parameter ``refine`` stands for."""
+    if isinstance(refine, dict):
+        return refine
+    return {} if isinstance(refine, bool) else {"fits": refine}
