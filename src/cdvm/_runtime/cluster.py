@@ -57,7 +57,7 @@ def on_cluster(address: str) -> Iterator[Any]:
     except ImportError as error:
         raise InputError(f"cluster={address!r} needs Dask's distributed: pip install 'cdvm[dask]'") from error
     try:
-        _knock(address)
+        _refuse_silent(address)
         client = Client(address, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise InputError(
@@ -85,7 +85,7 @@ def _quiet() -> Iterator[None]:
             log.disabled = disabled
 
 
-def _knock(address: str) -> None:
+def _refuse_silent(address: str) -> None:
     """Complain where nobody listens, or somebody who is no scheduler; a client would wait for ever."""
     kind, _, place = address.rpartition("://")
     if kind not in ("", "tcp", "tls"):

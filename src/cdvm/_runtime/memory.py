@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 from numbers import Real
 from typing import Any
+
+import psutil
 
 from cdvm.errors import InputError
 
@@ -50,12 +50,5 @@ def bytes_text(size: float) -> str:
 
 
 def resident() -> int:
-    """Bytes of memory this process holds now (on systems that do not tell: the most it ever held)."""
-    try:
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        import resource
-
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return int(peak * (1 if sys.platform == "darwin" else 1024))
+    """Bytes of memory this process holds now."""
+    return int(psutil.Process().memory_info().rss)

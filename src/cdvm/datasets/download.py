@@ -7,21 +7,20 @@ digest it was published with or it is not used, and nobody ever sees half of one
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import sys
 import tarfile
+import tempfile
 import uuid
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from http.client import HTTPException
 from pathlib import Path
 from typing import Any
-from urllib.request import Request, urlopen
+
+import pooch
 
 from cdvm._runtime.progress import Progress
 from cdvm.errors import InputError
@@ -32,6 +31,7 @@ HOME = "CDVM_DATA_HOME"
 _CACHE = "CDVM_CACHE"
 _OPENML = "https://www.openml.org/api/v1/json/data/{}"
 _CHUNK = 1 << 16
+_HEADERS = {"User-Agent": "cdvm", "Accept-Encoding": "identity"}  # the published bytes as they are
 _TIMEOUT = 30.0  # seconds of silence before a server counts as gone
 
 
@@ -61,15 +61,8 @@ def data_home() -> Path | None:
 
 def cache_dir() -> Path:
     """The directory of downloaded files; it need not exist yet."""
-    if named := os.environ.get(_CACHE):
-        return Path(named).expanduser()
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "cdvm"
+    named = os.environ.get(_CACHE)
+    return Path(named).expanduser() if named else Path(pooch.os_cache("cdvm"))
 
 
 def find(name: str) -> Path | None:
@@ -102,7 +95,9 @@ def fetch(remote: Remote, *, instead: str) -> Path:
     partial = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        found = _transfer(remote, partial)
+        kind = remote.digest.partition(":")[0]
+        _download(remote.url, partial, remote.name)
+        found = f"{kind}:{pooch.file_hash(str(partial), alg=kind)}"
         if found != remote.digest:
             aside = target.with_name(f"{target.name}.rejected")
             partial.replace(aside)
@@ -129,7 +124,9 @@ def fetch_openml(number: int, name: str, *, instead: str) -> Path:
     """Download a data set of OpenML by its number, as ARFF; OpenML says where it lies and its digest."""
     url = _OPENML.format(number)
     try:
-        answer: Any = json.loads(b"".join(chunk for chunk, _ in _chunks(url)))
+        with tempfile.TemporaryDirectory() as scratch:
+            _download(url, Path(scratch) / "answer", f"description of {name}")
+            answer: Any = json.loads((Path(scratch) / "answer").read_bytes())
         description = answer["data_set_description"]
         remote = Remote(name, description["url"], f"md5:{description['md5_checksum']}")
     except (_TransferError, ValueError, KeyError, TypeError) as error:
@@ -160,33 +157,44 @@ def reading(path: Path) -> Iterator[None]:
         ) from e
 
 
-def _transfer(remote: Remote, partial: Path) -> str:
-    """Write the file and return its digest."""
-    kind = remote.digest.partition(":")[0]
-    digest = hashlib.new(kind, usedforsecurity=False)
-    bar: Progress | None = None
-    with partial.open("wb") as file, ExitStack() as open_bars:
-        for chunk, total in _chunks(remote.url):
-            if bar is None:  # the length is known from the first answer on
-                bar = open_bars.enter_context(Progress(f"{Path(remote.name).name} (KiB)", total // 1024))
-            file.write(chunk)
-            digest.update(chunk)
-            bar.advance(len(chunk) // 1024)
-    return f"{kind}:{digest.hexdigest()}"
+def _download(url: str, target: Path, name: str) -> None:
+    """Write what an address answers; what the other side does wrong is a transfer error."""
+    import requests
+
+    with Progress(f"{Path(name).name} (KiB)") as progress:
+        transfer = pooch.HTTPDownloader(
+            progressbar=_Bar(progress), chunk_size=_CHUNK, timeout=_TIMEOUT, headers=_HEADERS
+        )
+        try:
+            transfer(url, str(target), None)
+        except (requests.RequestException, ValueError) as error:
+            raise _TransferError(error) from error
 
 
-def _chunks(url: str) -> Iterator[tuple[bytes, int]]:
-    """What an address answers, piece by piece, each with the announced length of the whole."""
-    try:
-        with urlopen(Request(url, headers={"User-Agent": "cdvm"}), timeout=_TIMEOUT) as response:
-            total, seen = int(response.headers.get("Content-Length") or 0), 0
-            while chunk := response.read(_CHUNK):
-                seen += len(chunk)
-                yield chunk, total
-    except (OSError, HTTPException, ValueError) as error:
-        raise _TransferError(getattr(error, "reason", None) or error) from error
-    if seen < total:
-        raise _TransferError(f"the connection broke off after {seen} of {total} bytes")
+class _Bar:
+    """Our progress as pooch wants a bar to be."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self._arrived = progress, False
+
+    @property
+    def total(self) -> int:
+        return 1024 * (self._progress.total or 0)
+
+    @total.setter
+    def total(self, count: int) -> None:
+        self._progress.total = count // 1024 or None
+
+    def update(self, count: int) -> None:
+        if not self._arrived:
+            self._progress.advance(count // 1024)
+
+    def reset(self) -> None:
+        """Comes when all is here, before one last update by everything."""
+        self._arrived = True
+
+    def close(self) -> None:
+        """The bar is closed where it was opened."""
 
 
 def _unreachable(url: str, error: Exception, instead: str) -> InputError:

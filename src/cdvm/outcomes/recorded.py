@@ -163,7 +163,7 @@ def gather_chunks(
     try:
         design, n_evaluation = Design(**manifest["design"]), int(manifest["n_evaluation"])
     except (KeyError, TypeError, ValueError) as error:
-        raise StoreError(f"{where} declares no usable run ({error}): delete it and run again") from error
+        raise StoreError(f"{where} describes no usable run ({error}): delete it and run again") from error
     chunks = sorted(chunks, key=lambda c: (c.first, c.stop))
     for chunk in chunks:
         width = -(-n_evaluation // 8) if chunk.data.dtype == np.uint8 else n_evaluation

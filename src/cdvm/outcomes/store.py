@@ -107,8 +107,8 @@ class Store:
         if self.storage.names() and self._manifest() is None:
             raise StoreError(f"{self.path} is not empty and is no outcome store: name another directory")
         self.storage.make()
-        declared = {"format": _FORMAT, "checksum": digest_of(manifest), **manifest}
-        self.storage.create(_MANIFEST, json.dumps(declared, indent=2, sort_keys=True).encode())
+        written = {"format": _FORMAT, "checksum": digest_of(manifest), **manifest}
+        self.storage.create(_MANIFEST, json.dumps(written, indent=2, sort_keys=True).encode())
         found = self._manifest()
         if found is None:
             raise StoreError(f"{self.path} does not keep what is written to it: name another place")
@@ -281,8 +281,8 @@ def missing_ranges(first: int, stop: int, done: list[tuple[int, int]], at_most: 
 
 def _parse_manifest(name: str, content: bytes) -> dict[str, Any]:
     try:
-        declared: dict[str, Any] = json.loads(content)
-        version, checksum = declared.pop("format"), declared.pop("checksum", None)
+        written: dict[str, Any] = json.loads(content)
+        version, checksum = written.pop("format"), written.pop("checksum", None)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StoreError(f"{name} cannot be read ({error}): delete the store and run again") from error
     if version != _FORMAT:
@@ -290,12 +290,12 @@ def _parse_manifest(name: str, content: bytes) -> dict[str, Any]:
             f"{name} has format {version!r}; this version reads format {_FORMAT}: name another store, or "
             "delete this one, and run again"
         )
-    if checksum != digest_of(declared):
+    if checksum != digest_of(written):
         raise StoreError(
             f"{name} is damaged: its content does not match its checksum; put back a copy, or delete the "
             "store and run again"
         )
-    return declared
+    return written
 
 
 def refuse_other(path: Address, here: dict[str, Any], requested: dict[str, Any]) -> None:
