@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdvm import Design, InputError, Subsets
+from cdvm.sampling import RandomStream, default_inclusion, draw_words, seed_of
 
 KINDS = ["bernoulli", "fixed", "bootstrap"]
 
@@ -28,6 +29,7 @@ def test_members_do_not_depend_on_the_chunks_they_are_drawn_in(kind, n, seed, fi
     assert same(whole[slice(cut, 12)], design.take(models[cut:]))
     shuffled = np.random.default_rng(0).permutation(12)
     assert same(whole[shuffled], design.take(models[shuffled]))
+    assert same(whole[slice(0, 12, 2)], design.take(models[::2]))
 
 
 def test_different_seeds_and_models_give_different_members():
@@ -54,6 +56,17 @@ def test_fixed_size_takes_exactly_that_many_distinct_rows():
     assert np.abs(frequency - 0.3).max() < 5 * np.sqrt(0.21 / 3000)
 
 
+def test_fixed_size_takes_the_rows_with_the_smallest_words():
+    subsets = Design(40, 0.2, "fixed", seed=5).take(range(3, 20))
+    words = draw_words(5, RandomStream.MEMBERS, 3, 17, 40)
+    for number, row in enumerate(np.argsort(words, axis=1)[:, :8]):
+        assert subsets.rows(number).tolist() == sorted(row.tolist())
+
+
+def test_a_probability_that_rounds_to_one_takes_every_row():
+    assert Design(10, 1 - 1e-12).take([0]).rows(0).tolist() == list(range(10))
+
+
 def test_bootstrap_draws_with_replacement():
     subsets = Design(50, 1.0, "bootstrap", seed=1).take(range(2000))
     assert (subsets.sizes == 50).all()
@@ -72,15 +85,71 @@ def test_explicit_subsets_keep_repeats_and_may_be_empty():
         Subsets.of([[0], [4]], n_rows=4)
 
 
+@given(st.lists(st.lists(st.integers(0, 199), max_size=60), max_size=6))
+@settings(max_examples=60, deadline=None)
+def test_explicit_subsets_count_every_row(sets):
+    subsets = Subsets.of(sets, n_rows=200, seed=3, first=7)
+    assert len(subsets) == len(sets)
+    assert subsets.members.shape == (len(sets), 200)
+    for counts, rows in zip(subsets.members.toarray(), sets, strict=True):
+        assert counts.tolist() == [rows.count(i) for i in range(200)]
+    assert subsets.models.tolist() == list(range(7, 7 + len(sets)))
+    assert subsets.seed == 3
+
+
+def test_part_of_the_subsets_keeps_its_models_and_seed():
+    part = Design(30, 0.5, seed=11).take(range(4, 9))[slice(1, 3)]
+    assert len(part) == 2
+    assert part.models.tolist() == [5, 6]
+    assert part.seed == 11
+
+
+def test_models_may_be_any_iterable_even_empty():
+    design = Design(30, 0.5, seed=2)
+    assert same(design.take(iter([3, 5])), design.take([3, 5]))
+    assert same(design.take({3}), design.take(np.array([3])))
+    assert design.take([]).members.shape == (0, 30)
+
+
+def test_a_description_makes_the_design_again():
+    design = Design(30, 0.25, "fixed", 2**64 - 1)
+    assert Design(**design.describe()) == design
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_classes", "inclusion"),
+    [
+        (100_000, 10, 0.03),  # the paper's
+        (200, 2, 10 / 200),  # ten rows
+        (200, 4, 12 / 200),  # three of each class
+        (200, 8, 24 / 200),
+        (12, 2, 0.5),  # half of them at most
+    ],
+)
+def test_default_inclusion_leaves_enough_rows_of_each_class(n_rows, n_classes, inclusion):
+    assert default_inclusion(n_rows, n_classes) == inclusion
+
+
+def test_a_random_state_gives_one_seed_an_int_and_the_next_of_a_generator():
+    assert seed_of(5) == seed_of(np.random.RandomState(5)) == seed_of(5)
+    generator = np.random.RandomState(5)
+    seeds = [seed_of(generator) for _ in range(50)]
+    assert len(set(seeds)) == 50
+    assert 2**30 < max(seeds) < 2**31
+    assert len({seed_of(None) for _ in range(3)}) > 1
+
+
 @pytest.mark.parametrize(
     ("settings_", "message"),
     [
         ({"inclusion": 0.0}, "inclusion=0.0"),
         ({"inclusion": 1.0}, "inclusion=1.0"),
         ({"inclusion": -1}, "inclusion=-1"),
+        ({"inclusion": 1.5, "kind": "bootstrap"}, "inclusion=1.5"),
         ({"kind": "other"}, "design='other'"),
         ({"n_rows": 0}, "n_rows=0"),
         ({"seed": -1}, "seed=-1"),
+        ({"seed": 2**64}, "seed=18446744073709551616"),
     ],
 )
 def test_impossible_designs_are_refused_by_name(settings_, message):

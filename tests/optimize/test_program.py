@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 from cdvm import InputError, Program
 
@@ -83,3 +84,50 @@ def test_replace_keeps_what_was_computed(rng):
     other = program.replace(budget=7, alpha=0.1, kappa="auto")
     assert other.gains is gains
     assert other.kappa == pytest.approx(other.default_kappa()) != program.kappa
+
+
+@pytest.mark.parametrize(
+    ("objective", "bound", "gap"),
+    [
+        (3.0, 4.0, 0.25),  # of the larger of the two,
+        (-4.0, -3.0, 0.25),  # whatever their signs
+        (-1.0, 1.0, 2.0),
+        (4.0, 3.0, 0.0),  # rounding errors may put the objective above its bound
+        (0.0, 0.0, 0.0),
+        (0.0, 3e-6, 1.0),
+        (0.0, 3e-7, 0.1),  # around 0, of a millionth of what the two largest rows hold: 2 + 1
+    ],
+)
+@pytest.mark.parametrize("as_matrix", [np.asarray, sparse.csr_array])
+def test_gap_is_relative_but_around_zero(objective, bound, gap, as_matrix):
+    T = as_matrix(np.array([[0.25, -0.25], [1.5, -0.5], [-0.5, 0.5]]))
+    assert Program(T, 2).gap(objective, bound) == pytest.approx(gap, rel=1e-6)
+
+
+def test_gap_of_no_attribution_at_all():
+    assert Program(np.zeros((3, 2)), 2).gap(0.0, 1e-6) == 1.0
+
+
+@given(st.integers(1, 6), st.integers(0, 999))
+@settings(max_examples=30, deadline=None)
+def test_bound_is_the_largest_of_all_sets_for_given_multipliers(size, seed):
+    rng = np.random.default_rng(seed)
+    program = Program(rng.normal(size=(6, 4)), size, alpha=0.4, kappa=0.3)
+    multipliers = rng.uniform(-0.5, 1.5, 4)
+    inside = np.clip(multipliers, 0, 0.6)
+    worth = 0.4 * program.gains - program.attribution.dense() @ inside
+    best = max(worth[list(rows)].sum() for rows in combinations(range(6), size)) + 0.3 * inside.sum()
+    expected = program.objective(np.ones(6)) if size == 6 else best
+    assert program.bound(multipliers) == pytest.approx(expected, abs=1e-12)
+
+
+def test_bits_are_no_numbers():
+    for name in ("alpha", "kappa"):
+        with pytest.raises(InputError, match=f"{name}=True"):
+            Program(np.ones((3, 2)), 1, **{name: True})
+
+
+def test_the_ends_of_each_range_are_allowed():
+    T = np.ones((3, 2))
+    assert [Program(T, 3, alpha).alpha for alpha in (0, 1)] == [0.0, 1.0]
+    assert Program(T, 3, kappa=0).kappa == 0.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -70,6 +72,18 @@ def test_reaches_a_tight_gap(kind):
     assert solution.status == "optimal"
     assert solution.gap <= 1e-4
     assert solution.objective == pytest.approx(solve_lp(program).objective, rel=1.1e-4)
+
+
+def test_rebalanced_restarts_save_iterations():
+    # 2,280 as it is; 19,790 without rebalancing, 9,250 without drawing back to the last restart
+    iterations = 0
+    for alpha, density in itertools.product([0.1, 0.02], [1.0, 0.2]):
+        rng = np.random.default_rng(3)
+        matrix = rng.normal(0.02, 0.1, (150, 60)) * (rng.random((150, 60)) < density)
+        program = Program(matrix, budget=3, alpha=alpha)
+        program = program.replace(kappa=0.5 * program.kappa)
+        iterations += solve_first_order(program, tolerance=1e-4, max_iterations=20_000).iterations
+    assert iterations <= 3_000
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -108,6 +110,15 @@ def test_warm_start_of_another_shape_is_refused():
     warm = solve_interior_point(Program(rng.normal(size=(8, 3)), 2))
     with pytest.raises(InputError, match="8 rows × 3 evaluation rows"):
         solve_interior_point(Program(rng.normal(size=(9, 4)), 2, kappa=0.1), warm=warm)
+
+
+def test_second_order_steps_save_iterations():
+    # 151 as it is; 190 without the predictor's second-order term, 443 with a centring that is not cubic
+    iterations = 0
+    for kind, shape, alpha in itertools.product(sorted(KINDS), [(120, 40), (40, 120)], [0.1, 0.5]):
+        program = Program(KINDS[kind](np.random.default_rng(3), *shape), budget=15, alpha=alpha)
+        iterations += solve_interior_point(program.replace(kappa=0.3 * program.kappa)).iterations
+    assert iterations <= 165
 
 
 def test_iteration_limit_is_told_and_still_feasible():
