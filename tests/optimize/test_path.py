@@ -52,6 +52,30 @@ def test_auto_kappa_is_resolved_for_each_budget():
 def test_options_reach_the_solver(program):
     path = solve_path(program, [5, 10], tolerance=1e-2)
     assert all(solution.gap <= 1e-2 for solution in path.values())
+    brief = solve_path(program, [5, 10], max_iterations=1)
+    assert [solution.status for solution in brief.values()] == ["limit", "limit"]
+
+
+@pytest.mark.parametrize("method", ["interior_point", "first_order", "column_generation"])
+def test_each_budget_starts_from_the_smaller_one_before_it(program, method):
+    path = solve_path(program, [20, 5, 12], [0.5, 0.1], [0.3], method=method)
+    for alpha in (0.5, 0.1):
+        warm = {}
+        for budget in (5, 12, 20):
+            other = program.replace(budget=budget, alpha=alpha, kappa=0.3)
+            expected = solve(other, method, **warm)
+            np.testing.assert_array_equal(path[budget, alpha, 0.3].weights, expected.weights)
+            assert path[budget, alpha, 0.3].iterations == expected.iterations
+            # the interior point gains nothing from the last solution
+            warm = {} if method == "interior_point" else {"warm": expected}
+
+
+def test_rows_are_read_once_for_a_whole_path(monkeypatch):
+    attribution, read = digits_attribution(), []
+    block = type(attribution).block
+    monkeypatch.setattr(type(attribution), "block", lambda *args: read.append(1) or block(*args))
+    solve_path(Program(attribution, 5), [5, 10, 20], method="interior_point", kappas=[0.3])
+    assert len(read) == 1
 
 
 def test_progress_bar_is_shown_on_request(program, capsys, monkeypatch):

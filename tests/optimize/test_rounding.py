@@ -109,6 +109,41 @@ def test_loss_is_measured_against_the_bound():
     assert loss == pytest.approx((relaxed.bound - value) / relaxed.bound)
 
 
+def test_weights_that_differ_by_rounding_are_ties():
+    program = Program(np.array([[0.1], [0.3], [0.2]]), budget=1)
+    assert top_rows(program, np.array([0.5 + 4e-10, 0.5, 0.0])).tolist() == [1]
+    assert top_rows(program, np.array([0.5 + 4e-9, 0.5, 0.0])).tolist() == [0]
+    assert top_rows(program, np.array([0.3, 0.2, 0.4])).tolist() == [2]
+
+
+@pytest.mark.parametrize(("alpha", "kappa", "best"), [(0.5, 1e3, [7, 8, 9]), (0.25, 0.0, [0, 1, 2])])
+def test_a_single_candidate_is_the_one_the_slope_ranks_first(alpha, kappa, best):
+    """Far below kappa every gain counts alpha, far above it 2·alpha − 1: one exchange a pass is enough."""
+    matrix = np.arange(1.0, 11.0)[:, None] * np.ones((10, 4))
+    program = Program(matrix, 3, alpha, kappa)
+    start = np.array([3, 4, 5])
+    assert swap_search(program, start, candidates=1, passes=3).tolist() == best
+    assert len(np.setdiff1d(swap_search(program, start, candidates=1, passes=1), start)) == 1
+    assert swap_search(program, start, passes=0).tolist() == start.tolist()
+
+
+@pytest.mark.parametrize("options", [{"candidates": 0}, {"passes": -1}])
+def test_a_search_that_tries_nothing_is_refused(options):
+    program = Program(np.ones((4, 2)), 2)
+    with pytest.raises(InputError, match=f"{next(iter(options))}={next(iter(options.values()))}"):
+        swap_search(program, np.array([0, 1]), **options)
+
+
+def test_of_equal_rows_of_a_class_the_first_enters():
+    y = np.array([0, 0, 0, 0, 1, 1, 1])
+    program = Program(np.ones((7, 1)), budget=4)
+    weights = np.array([1.0, 1.0, 1.0, 1.0, 0.0, 4e-10, 0.0])
+    kept = keep_classes(program, np.arange(4), weights, y)
+    assert kept.tolist() == [0, 1, 4, 5]
+    weights[6] = 1e-8
+    assert keep_classes(program, np.arange(4), weights, y).tolist() == [0, 1, 4, 6]
+
+
 @pytest.mark.parametrize("rows", [[0, 0], [0], [0, 5], [-1, 0], [0, 1, 2]])
 def test_a_set_of_the_wrong_size_is_refused(rows):
     with pytest.raises(InputError, match="rows holds"):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,7 +10,7 @@ from cdvm.attribution.base import MatrixAttribution
 from cdvm.attribution.implicit import ImplicitAttribution
 from cdvm.errors import InputError
 from cdvm.optimize.program import Program
-from cdvm.optimize.solvers.column_generation import solve_column_generation
+from cdvm.optimize.solvers.column_generation import _first_rows, _promising, solve_column_generation
 from cdvm.optimize.solvers.interior_point import solve_interior_point
 
 
@@ -54,6 +56,33 @@ def test_warm_start_saves_rounds():
     warm = solve_column_generation(program, working=60, warm=cold)
     assert warm.iterations <= cold.iterations
     assert_certified(program, warm, 1e-6)
+
+
+def test_rows_that_enter_are_the_best_outside_the_working_set():
+    reduced = np.array([5.0, 1.0, 4.0, 3.0, 2.0, 6.0, 3.5])
+    # among the working rows 1, 2, 3 the second best has 3
+    rows = np.array([1, 2, 3])
+    assert _promising(reduced, rows, size=2, most=10).tolist() == [5, 0, 6]
+    assert _promising(reduced, rows, size=2, most=2).tolist() == [5, 0]
+    assert _promising(reduced, np.arange(7), size=2, most=2).tolist() == []
+
+
+def test_the_first_rows_are_those_of_large_gain_and_some_of_every_kind():
+    program = Program(np.arange(100.0)[:, None], budget=5)
+    first = _first_rows(program, 20, None)
+    assert len(first) == 20
+    assert first[-10:].tolist() == list(range(90, 100))
+    assert first[0] == 0
+    assert np.diff(first[:10]).max() <= 11
+    warm = replace(solve_interior_point(program), weights=np.eye(100)[3], multipliers=np.zeros(1))
+    assert _first_rows(program, 4, warm).tolist() == [3, 97, 98, 99]
+
+
+def test_warm_solutions_of_another_shape_are_refused():
+    warm = solve_interior_point(Program(np.eye(9), 3))
+    for shape in [(8, 9), (9, 8)]:
+        with pytest.raises(InputError, match="warm is a solution of other rows"):
+            solve_column_generation(Program(np.ones(shape), 3), warm=warm)
 
 
 def test_round_limit_is_told_and_still_feasible():

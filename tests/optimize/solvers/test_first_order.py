@@ -14,7 +14,7 @@ from cdvm.attribution.base import Attribution, MatrixAttribution
 from cdvm.attribution.implicit import ImplicitAttribution
 from cdvm.errors import InputError
 from cdvm.optimize.program import Program
-from cdvm.optimize.solvers.first_order import solve_first_order
+from cdvm.optimize.solvers.first_order import _Point, _Run, solve_first_order
 from cdvm.optimize.solvers.highs import solve_lp
 from cdvm.optimize.solvers.projection import project
 
@@ -86,6 +86,43 @@ def test_rebalanced_restarts_save_iterations():
     assert iterations <= 3_000
 
 
+def test_step_lengths_follow_the_norms_of_the_attribution():
+    rng = np.random.default_rng(0)
+    matrix = rng.normal(size=(400, 30)) * np.logspace(-2, 0, 30)
+    run = _Run(Program(matrix, budget=40, alpha=0.3))
+    run.scale(np.inf)
+    centred = matrix - matrix.mean(axis=0)  # weights always sum to the budget
+    columns = np.linalg.norm(centred, axis=0)
+    ratio = np.log(run.steps * columns**1.5)  # norms are estimated from ten products
+    assert np.abs(ratio).max() < 1.5
+    assert abs(ratio.mean()) < 0.25
+    norm = np.linalg.norm(centred * np.sqrt(run.steps), 2)
+    assert norm <= run.norm <= 1.05 * norm
+    # either side moves as far as the sets of weights and multipliers are wide
+    assert run.balance == pytest.approx(0.5 * 0.7 * np.sqrt((1 / run.steps).sum()) / np.sqrt(40 * 0.9))
+
+
+def test_a_column_without_entries_has_a_step_length_too():
+    matrix = np.random.default_rng(0).normal(size=(50, 4)) * [1.0, 0.0, 1.0, 1.0]
+    run = _Run(Program(matrix, budget=5))
+    run.scale(np.inf)
+    assert run.steps[1] == pytest.approx((1e-3 * run.steps.min() ** (-1 / 1.5)) ** -1.5)
+    empty = _Run(Program(np.zeros((50, 4)), budget=5))
+    empty.scale(np.inf)
+    assert empty.steps.tolist() == [1.0] * 4
+    assert empty.norm == 1.0
+
+
+def test_distances_weigh_rows_against_evaluation_rows():
+    run = _Run(Program(np.ones((3, 2)), budget=1))
+    run.steps, run.balance = np.array([0.5, 4.0]), 2.0
+    none = _Point(np.zeros(3), np.zeros(2), np.zeros(2), np.zeros(3))
+    other = _Point(np.array([1.0, -2.0, 3.0]), np.array([2.0, -6.0]), np.zeros(2), np.zeros(3))
+    assert run._length(none, other) == pytest.approx(np.sqrt(2.0 * 14.0 + (4 / 0.5 + 36 / 4) / 2.0))
+    run._rebalance(other, none)
+    assert run.balance == pytest.approx(np.sqrt(2.0 * np.sqrt(17.0 / 14.0)))
+
+
 @pytest.mark.parametrize(
     ("matrix", "options"),
     [
@@ -149,6 +186,11 @@ def test_progress_shows_the_gap_and_changes_nothing(capsys):
 def test_useless_options_are_refused(options):
     with pytest.raises(InputError, match=next(iter(options))):
         solve_first_order(Program(np.ones((3, 2)), budget=1), **options)
+
+
+def test_the_least_that_may_be_asked_for_is_allowed():
+    program = Program(make("dense", 30, 10, 2), budget=8, kappa=0.1)
+    assert solve_first_order(program, max_iterations=1, time_limit=0.5).iterations <= 1
 
 
 def test_warm_start_of_another_attribution_is_refused():

@@ -72,6 +72,19 @@ def test_relaxation_is_no_worse_than_the_exact_program():
     assert distance(program, solve_milp(program, gap=0.0).objective, brute_force(program)) <= 1e-6
 
 
+@pytest.mark.parametrize("solver", [solve_lp, solve_milp])
+def test_a_run_out_of_time_still_gives_a_set_and_a_bound(solver):
+    program = Program(KINDS["random"](np.random.default_rng(1), 150, 60), 20)
+    program = program.replace(kappa=0.3 * program.kappa)
+    solution = solver(program, time_limit=1e-6)
+    assert solution.status == "limit"
+    assert_feasible(program, solution)
+    assert solution.bound >= solve_lp(program).objective - 1e-9
+    assert solution.objective <= solution.bound
+
+
 def test_time_limit_must_be_positive():
     with pytest.raises(InputError, match="time_limit=-1"):
         solve_lp(Program(np.eye(3), 1), time_limit=-1)
+    with pytest.raises(InputError, match="time_limit=0"):
+        solve_milp(Program(np.eye(3), 1), time_limit=0)

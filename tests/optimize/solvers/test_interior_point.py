@@ -105,11 +105,45 @@ def test_warm_start_reaches_the_same_optimum(program, alpha, factor, shift):
     assert_matches_highs(other, solve_interior_point(other, warm=warm))
 
 
+def test_warm_starts_save_iterations():
+    # 36 and 25 iterations without and with
+    program = Program(KINDS["random"](np.random.default_rng(3), 120, 40), 15, alpha=0.3)
+    first = solve_interior_point(program.replace(kappa=0.5 * program.kappa))
+    changed = [program.replace(kappa=factor * program.kappa, budget=size) for factor, size in
+               [(0.48, 15), (0.5, 16), (0.5, 14), (0.52, 15)]]  # fmt: skip
+    cold, warm = (sum(solve_interior_point(p, warm=w).iterations for p in changed) for w in (None, first))
+    assert warm <= 0.8 * cold
+
+
+@given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=8), st.floats(1e-3, 1e3))
+@settings(max_examples=80, deadline=None)
+def test_pairs_apart_have_the_difference_and_the_product_asked_for(difference, width):
+    difference = np.array(difference)
+    a, b = interior_point._apart(difference, width)
+    assert min(a.min(), b.min()) > 0
+    np.testing.assert_allclose(a - b, difference, atol=1e-9 * (1 + np.abs(difference).max() + width))
+    np.testing.assert_allclose(a * b, width**2, rtol=1e-9)
+
+
+@given(st.lists(st.tuples(st.floats(1e-3, 1e3), st.floats(-1e3, 1e3)), min_size=1, max_size=8))
+@settings(max_examples=80, deadline=None)
+def test_the_longest_step_ends_at_the_first_bound_or_at_one(pairs):
+    x, dx = np.array(pairs).T
+    step = interior_point._longest(x, dx)
+    assert 0 < step <= 1
+    smallest = (x + step * dx).min()
+    assert smallest >= -1e-9 * np.abs(x).max()
+    assert step == 1 or smallest <= 1e-9 * (np.abs(x).max() + np.abs(dx).max())
+
+
 def test_warm_start_of_another_shape_is_refused():
     rng = np.random.default_rng(0)
     warm = solve_interior_point(Program(rng.normal(size=(8, 3)), 2))
     with pytest.raises(InputError, match="8 rows × 3 evaluation rows"):
         solve_interior_point(Program(rng.normal(size=(9, 4)), 2, kappa=0.1), warm=warm)
+    for shape in [(8, 4), (9, 3)]:
+        with pytest.raises(InputError, match="the program has"):
+            solve_interior_point(Program(rng.normal(size=shape), 2, kappa=0.1), warm=warm)
 
 
 def test_second_order_steps_save_iterations():

@@ -1,11 +1,16 @@
+import time
+
 import numpy as np
 import pytest
+from scipy import sparse
 from solver_cases import assert_feasible, random_matrix
 
 from cdvm.errors import InputError
 from cdvm.optimize.program import Program
 from cdvm.optimize.solvers import dispatch as solvers
+from cdvm.optimize.solvers.base import finish
 from cdvm.optimize.solvers.dispatch import resolve_method, solve
+from cdvm.optimize.solvers.units import in_units
 
 
 @pytest.fixture(scope="module")
@@ -21,6 +26,16 @@ def test_every_method_answers_with_a_feasible_solution(program, method):
     assert_feasible(program, solution)
     assert solution.gap <= 1e-2
     assert solution.method == ("interior_point" if method == "auto" else method)
+
+
+@pytest.mark.parametrize("method", ["interior_point", "first_order", "column_generation", "highs", "milp"])
+def test_the_time_taken_is_told_in_two_parts(program, method):
+    started = time.perf_counter()
+    solution = solve(program, method)
+    passed = time.perf_counter() - started
+    assert solution.build_seconds >= 0
+    assert solution.solve_seconds > 0
+    assert solution.build_seconds + solution.solve_seconds <= passed
 
 
 def test_auto_depends_on_entries_and_the_smaller_side(program, monkeypatch):
@@ -40,3 +55,37 @@ def test_unknown_method_is_refused_with_the_choices(program):
 def test_an_option_the_method_does_not_have_is_named():
     with pytest.raises(InputError, match="'interior_point' has no option 'time_limit': it has tolerance"):
         solve(Program(np.eye(3), 1), time_limit=5)
+
+
+def test_weights_are_moved_back_by_their_rounding_error_only():
+    program = Program(np.ones((4, 1)), budget=2, kappa=1.0)
+    parts = {"status": "optimal", "iterations": 1, "build_seconds": 0.0, "solve_seconds": 0.0, "method": "x"}
+    short = finish(program, np.array([1.0, 0.5, 0.25, 0.0]), np.array([0.2]), **parts)
+    # what is missing goes where there is room, in proportion to it
+    np.testing.assert_allclose(short.weights, np.array([1.0, 0.5, 0.25, 0.0]) + np.array([0, 2, 3, 4]) / 36)
+    long = finish(program, np.array([1.25, 1.0, 0.5, -0.1]), np.array([0.9]), **parts)
+    np.testing.assert_allclose(long.weights, np.array([0.8, 0.8, 0.4, 0.0]))
+    assert long.multipliers.tolist() == [0.5]  # no more than 1 − alpha
+    assert long.objective == pytest.approx(0.5 * 2 - 0.5 * 1)
+    assert long.bound == pytest.approx(program.bound(np.array([0.5])))
+    assert finish(program, np.ones(4) / 2, np.zeros(1), bound=3.0, **parts).gap == pytest.approx(2.5 / 3)
+
+
+@pytest.mark.parametrize("as_matrix", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("power", [-40, -21, -20, 0, 20, 21, 60])
+def test_units_are_powers_of_two_and_change_no_digit(as_matrix, power):
+    matrix = np.array([[0.75, -0.3, 0.0], [0.1, 0.0, -0.9]])
+    program = Program(as_matrix(np.ldexp(matrix, power)), 1, 0.3, kappa=np.ldexp(0.7, power))
+    for always in (False, True):
+        scaled, exponent = in_units(program, always=always)
+        assert exponent == (power if always or abs(power) > 20 else 0)
+        assert (np.ldexp(scaled.attribution.dense(), exponent) == np.ldexp(matrix, power)).all()
+        assert np.ldexp(scaled.kappa, exponent) == program.kappa
+        assert (scaled.budget, scaled.alpha, scaled.n_evaluation) == (1, 0.3, 3)
+
+
+def test_a_cap_that_cannot_bind_is_brought_within_reach_of_the_units():
+    program = Program(np.full((3, 2), 1e-30), 2, kappa=1e290)
+    scaled, _ = in_units(program)
+    assert scaled.kappa == 2.0
+    assert scaled.objective(np.ones(3)) > 0
