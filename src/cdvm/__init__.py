@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         mix_attributions,
         similarity_attribution,
     )
+    from cdvm.data.preparation import Preparation
     from cdvm.data.split import Split
     from cdvm.datasets import ClusterGame, dataset_info, dataset_names, load_dataset, make_clusters
     from cdvm.errors import InputError, InputWarning, StoreError
@@ -99,6 +100,7 @@ _HOME = {
     "cdvm.selectors": ["select_rows", "selector_names"],
     "cdvm.optimize.path": ["solve_path"],
     "cdvm.optimize.solvers.dispatch": ["Solution", "solve"],
+    "cdvm.data.preparation": ["Preparation"],
     "cdvm.data.split": ["Split"],
     "cdvm.outcomes.status": ["StoreStatus", "store_status"],
     "cdvm.sampling": ["Design", "Subsets"],

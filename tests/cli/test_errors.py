@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cdvm import InputError, Split
 from cdvm.cli.words import in_flags
 from cdvm.learners import learner_names
 from cdvm.valuation import valuation_names
@@ -242,14 +243,11 @@ def test_a_signal_ends_workers_and_leaves_no_shared_memory(tmp_path, number, cod
     assert mine == []
 
 
-def test_texts_are_to_be_vectors_and_categories_to_be_encoded(command, tmp_path):
-    n = 60
-    frame = pd.DataFrame({"review": [f"it was film {i}" for i in range(n)], "y": np.arange(n) % 2})
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    _, _, errors = command("prune", tmp_path / "t.csv", "--target", "y")
-    assert "the table has columns that are not numbers: 'review'" in errors
-    assert "turn texts into vectors" in errors
-    frame.assign(review=["red", "blue", "red"] * 20).to_csv(tmp_path / "t.csv", index=False)
-    _, _, errors = command("prune", tmp_path / "t.csv", "--target", "y")
-    assert "pandas.get_dummies" in errors
-    assert "texts" not in errors
+def test_advice_for_columns_that_are_not_numbers():
+    texts = pd.DataFrame({"review": [f"it was film {i}" for i in range(60)]})
+    for frame, words in [
+        (texts, "turn texts into vectors"),
+        (texts.assign(review="red"), "pandas.get_dummies"),
+    ]:
+        with pytest.raises(InputError, match=words):
+            Split.from_arrays(frame, [0, 1] * 30)

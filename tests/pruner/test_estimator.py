@@ -333,9 +333,13 @@ def test_words_on_evaluation_rows_are_refused_where_there_are_some(table, pruner
     with pytest.raises(InputError, match=r"validation_size=0\.3 has no effect with X_val"):
         CDVM(validation_size=0.3, **settings).fit(X, y, X, y)
     for words in ({"validation": "holdout"}, {"validation_size": 0.3}):
-        with pytest.raises(InputError, match="has no effect with a split, which has its evaluation rows"):
+        with pytest.raises(
+            InputError, match="has no effect with a split, which has its features and evaluation rows"
+        ):
             CDVM(**words, **settings).fit_split(pruner.split_)
-        with pytest.raises(InputError, match="has no effect with a split, which has its evaluation rows"):
+        with pytest.raises(
+            InputError, match="has no effect with a split, which has its features and evaluation rows"
+        ):
             CDVM(**words, **settings).fit_outcomes(pruner.split_, pruner.outcomes_)
     with pytest.raises(InputError, match="no use for outcomes"):
         CDVM(attribution="similarity").fit_outcomes(pruner.split_, pruner.outcomes_)
@@ -370,7 +374,7 @@ def test_validation_rows_are_standardised_by_the_training_rows(table):
 
 
 def test_outcomes_fit_the_split_as_it_is_or_as_models_saw_it(table):
-    X, y = table
+    X, y = table[0].to_numpy(), table[1]
     split = Split.from_arrays(X, y, validation="out_of_bag")
     first = CDVM("ridge", n_models=60, n_jobs=1, random_state=0).fit(X, y)
     for form in (split, first.split_):
@@ -502,7 +506,7 @@ def test_select_before_fit():
 def test_data_errors_reach_the_user(table):
     X, y = table
     with pytest.raises(InputError, match="NaN in row 'bottle 3'"):
-        CDVM(n_models=5).fit(X.mask(np.eye(178, 13, k=-3).astype(bool)), y)
+        CDVM(n_models=5, prepare=False).fit(X.mask(np.eye(178, 13, k=-3).astype(bool)), y)
     with pytest.raises(InputError, match="one class only"):
         CDVM(n_models=5).fit(X, pd.Series(["red"] * 178))
 

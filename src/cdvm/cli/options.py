@@ -12,7 +12,9 @@ from cdvm.cli.words import FLAGS
 from cdvm.errors import InputError
 
 __all__ = [
+    "Categorical",
     "Cluster",
+    "Columns",
     "DatasetName",
     "EvaluationRows",
     "Force",
@@ -26,6 +28,7 @@ __all__ = [
     "TableFile",
     "Target",
     "TestRows",
+    "Text",
     "Validation",
     "refuse_unused",
 ]
@@ -60,6 +63,14 @@ Ignore = Annotated[
     list[str] | None,
     typer.Option(help="Columns that are no features: id, or id,note. They are still written."),
 ]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(help="Columns that are features: age,job. All but ids and constants by default."),
+]
+Categorical = Annotated[
+    list[str] | None, typer.Option(help="Columns whose values are names, though they may be numbers.")
+]
+Text = Annotated[list[str] | None, typer.Option(help="Columns that hold texts, to be embedded.")]
 LearnerName = Annotated[
     str,
     typer.Option(

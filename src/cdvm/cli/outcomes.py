@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from cdvm.cli.options import (
+    Categorical,
     Cluster,
+    Columns,
     DatasetName,
     EvaluationRows,
     Ignore,
@@ -19,6 +21,7 @@ from cdvm.cli.options import (
     TableFile,
     Target,
     TestRows,
+    Text,
 )
 from cdvm.errors import InputError
 
@@ -37,7 +40,10 @@ def run(
     store: Annotated[str, typer.Option(help="Directory or address (s3://…) for the outcomes.")] = "",
     validation: EvaluationRows = "",
     test: TestRows = "",
+    columns: Columns = None,
     ignore: Ignore = None,
+    categorical: Categorical = None,
+    text: Text = None,
     learner: LearnerName = "",
     inclusion: Annotated[
         float | None, typer.Option(help="Probability of a row to be in a subset.", show_default="auto")
@@ -70,7 +76,7 @@ def run(
         validation=validation or "out_of_bag",
         own_validation=not validation,
         test=test,
-        ignore=ignore or [],
+        uses={"columns": columns, "ignore": ignore, "categorical": categorical, "text": text},
         learner=learner,
         scale=scale,
         seed=seed,

@@ -9,7 +9,9 @@ import typer
 
 from cdvm._runtime.progress import Progress
 from cdvm.cli.options import (
+    Categorical,
     Cluster,
+    Columns,
     DatasetName,
     EvaluationRows,
     Ignore,
@@ -22,6 +24,7 @@ from cdvm.cli.options import (
     TableFile,
     Target,
     TestRows,
+    Text,
 )
 
 __all__ = ["prune"]
@@ -34,7 +37,10 @@ def prune(
     keep: Keep = None,
     validation: EvaluationRows = "",
     test: TestRows = "",
+    columns: Columns = None,
     ignore: Ignore = None,
+    categorical: Categorical = None,
+    text: Text = None,
     learner: LearnerName = "",
     method: Annotated[str, typer.Option(help="How to choose: {methods}.")] = "cdvm",
     remove: Annotated[
@@ -130,7 +136,7 @@ def prune(
         validation=validation or ("holdout" if needs_validation(method) else "out_of_bag"),
         own_validation=not validation,
         test=test,
-        ignore=ignore or [],
+        uses={"columns": columns, "ignore": ignore, "categorical": categorical, "text": text},
         learner=learner,
         scale=scale,
         seed=seed,

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cdvm.cli.columns import columns_table, told_columns
 from cdvm.cli.friendly import warn
 from cdvm.cli.output import together
 from cdvm.evaluation.comparison import compare_with_random
@@ -53,6 +54,7 @@ def figures(
         "learner": source.learner_name,
         "learner_settings": source.learner.spec(),
         "standardised": source.scaled,
+        "columns": told_columns(split.preparation),
         "seed": seed,
         "random_draws": _DRAWS,
         "method": chosen.method,
@@ -102,12 +104,19 @@ def print_report(report: dict[str, Any], out: Path | None) -> None:
     from rich.console import Console
 
     console = Console()
+    if any(_is_remarkable(line) for line in report.get("columns", [])):
+        console.print(columns_table(report["columns"]))
     for model in next(iter(report["budgets"].values()))["evaluated_with"]:
         console.print(_table(report, model))
     for sentence in _sentences(report, out):
         console.print(sentence, highlight=False)
     for warning in _doubts(report):
         warn(warning)
+
+
+def _is_remarkable(column: dict[str, Any]) -> bool:
+    """Whether a column became anything but the number it was."""
+    return column["kind"] != "number" or bool(column["missing"] or column["reason"])
 
 
 def _doubts(report: dict[str, Any]) -> Iterator[str]:

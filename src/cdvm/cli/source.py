@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cdvm._runtime.progress import Progress
+from cdvm.data.preparation import Preparation
 from cdvm.data.scaling import Scale, scaled_for
 from cdvm.data.split import Split
 from cdvm.data.tables import Table, read_table
 from cdvm.errors import InputError
 from cdvm.learners import Learner, make_learner
+from cdvm.learners.needs import prepare_for
 
 __all__ = [
     "Source",
@@ -119,7 +121,7 @@ def load_source(
     validation: str,
     own_validation: bool,
     test: str,
-    ignore: list[str],
+    uses: Mapping[str, list[str] | None],
     learner: str,
     scale: bool | None,
     seed: int,
@@ -135,6 +137,8 @@ def load_source(
         Whether validation rows that a data set brings go before the last two.
     test : str
         A file, a fraction, or nothing.
+    uses : mapping
+        What the user says of columns, by option: ``columns``, ``ignore``, ``categorical``, ``text``.
     reporting : bool
         Whether rows are wanted to report on, so that some are held out with the validation rows.
     """
@@ -165,12 +169,15 @@ def load_source(
             others["test"] = Table.of_frame(data.test)
         named, wanted = learner or data.learner, data.scale if scale is None else scale
     made = make_learner(named)
-    ignore = parse_names(ignore, map(str, table.frame.columns))
-    X, y = table.features_and_labels(target, ignore)
+    known = [str(c) for c in table.frame.columns]
+    named_columns = {option: parse_names(words, known) for option, words in uses.items() if words}
+    table.check_columns(target, **named_columns)
+    prepare, left_out = _preparation(made, named, wanted, named_columns, dataset)
+    X, y = table.features_and_labels(target, left_out)
     parts: dict[str, Any] = {}
     for part, other in others.items():
         if other is not None:
-            present = [c for c in ignore if c in other.frame.columns]
+            present = [c for c in left_out if c in other.frame.columns]
             parts[f"X_{part}"], parts[f"y_{part}"] = other.features_and_labels(target, present)
     if fraction is None:
         fraction = _TEST_FRACTION if reporting and not parts and validation == "holdout" else 0.0
@@ -182,7 +189,14 @@ def load_source(
         evaluation = {"validation": "out_of_bag"} if validation == "out_of_bag" else holdout
     with Progress("checking rows"):
         split = Split.from_arrays(
-            X, y, **parts, **evaluation, task=made.task, test_size=fraction, random_state=seed
+            X,
+            y,
+            **parts,
+            **evaluation,
+            task=made.task,
+            test_size=fraction,
+            random_state=seed,
+            prepare=prepare,
         )
         split = scaled_for(named, split, wanted)
     given = [
@@ -192,6 +206,18 @@ def load_source(
     ]
     files = [file for file in given if file is not None and os.path.isfile(file)]
     return Source(name, table, split, made, learner or made.name, split.scaled, files)
+
+
+def _preparation(
+    made: Learner, named: Any, scale: Scale, uses: dict[str, list[str]], dataset: str
+) -> tuple[Any, list[str]]:
+    """How columns become features, and those that never do: the features of a data set are ready."""
+    if not dataset:
+        return prepare_for(named, made, None, Preparation().set_params(**uses), scale), []
+    for option in uses:
+        if option != "ignore":
+            raise InputError(f"--{option} is for tables: the features of --dataset {dataset} are ready")
+    return None, uses.get("ignore", [])
 
 
 def parse_fraction(word: str) -> float | None:

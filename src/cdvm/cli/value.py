@@ -9,7 +9,9 @@ import typer
 
 from cdvm._runtime.progress import Progress
 from cdvm.cli.options import (
+    Categorical,
     Cluster,
+    Columns,
     DatasetName,
     Force,
     Ignore,
@@ -20,6 +22,7 @@ from cdvm.cli.options import (
     Store,
     TableFile,
     Target,
+    Text,
     Validation,
 )
 
@@ -38,7 +41,10 @@ def value(
         ),
     ] = None,
     validation: Validation = None,
+    columns: Columns = None,
     ignore: Ignore = None,
+    categorical: Categorical = None,
+    text: Text = None,
     learner: LearnerName = "",
     models: Annotated[
         int | None, typer.Option(help="Models to train, at most.", show_default="the method's")
@@ -101,7 +107,7 @@ def value(
             dataset=dataset,
             method=method or ("out_of_bag" if report == "noise" else "banzhaf"),
             validation=validation,
-            ignore=ignore or [],
+            uses={"columns": columns, "ignore": ignore, "categorical": categorical, "text": text},
             learner=learner,
             models=models,
             inclusion=inclusion,

@@ -40,7 +40,7 @@ class ValueRequest:
     dataset: str
     method: str
     validation: Path | None
-    ignore: list[str]
+    uses: dict[str, list[str] | None]
     learner: str
     models: int | None
     inclusion: float | None
@@ -88,7 +88,7 @@ def run_value(request: ValueRequest) -> None:
         validation=str(request.validation or ("holdout" if request.needs_validation else "out_of_bag")),
         own_validation=request.validation is None,
         test="",
-        ignore=request.ignore,
+        uses=request.uses,
         learner=request.learner,
         scale=request.scale,
         seed=request.seed,

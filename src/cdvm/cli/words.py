@@ -24,6 +24,10 @@ FLAGS = {
 
 _SAME: tuple[str, ...] = (
     "alpha",
+    "categorical",
+    "columns",
+    "ignore",
+    "text",
     "cluster",
     "inclusion",
     "kappa",
@@ -37,6 +41,7 @@ _SAME: tuple[str, ...] = (
 _SAME += ("remove", "repetitions", "seed", "fraction", "store", "fits", "tune", "validation")
 
 _PHRASES = {
+    "; prepare=True would make numbers of the columns first": "",
     "pass X_val and y_val, or hold": "name a table with --validation, or hold",
     "pass validation rows yourself": "name a table of validation rows with --validation",
     "leave out X_val and y_val": "leave out --validation",

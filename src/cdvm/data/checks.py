@@ -19,6 +19,7 @@ __all__ = [
     "Task",
     "check_classes",
     "check_features",
+    "check_finite",
     "check_labels",
     "column_names",
     "encode_labels",
@@ -36,8 +37,10 @@ class _WrongTypeError(InputError, TypeError):
     """What scikit-learn's conventions want raised for a cell that is no number."""
 
 
-def check_features(X: Any, name: str) -> tuple[Features, list[Any] | None, NDArray[Any] | None]:
-    """Finite float features, column names and row labels."""
+def check_features(
+    X: Any, name: str, *, missing: bool = False
+) -> tuple[Features, list[Any] | None, NDArray[Any] | None]:
+    """Finite float features (or NaN, where ``missing`` allows it), column names and row labels."""
     columns = index = None
     if not hasattr(X, "iloc") and hasattr(X, "to_pandas"):  # polars, pyarrow and other frames
         X = X.to_pandas()
@@ -74,7 +77,7 @@ def check_features(X: Any, name: str) -> tuple[Features, list[Any] | None, NDArr
         raise kind(f"{name} cannot be read as a table of numbers: {said}") from error
     if sparse.issparse(features):
         features = sparse.csr_array(features)
-    return _check_finite(features, name, columns, index), columns, index
+    return check_finite(features, name, columns, index, missing=missing), columns, index
 
 
 def _as_array(X: Any, name: str) -> NDArray[Any]:
@@ -132,11 +135,17 @@ def _converts(column: Any) -> bool:
     return True
 
 
-def _check_finite(
-    features: Features, name: str, columns: list[Any] | None, index: NDArray[Any] | None
+def check_finite(
+    features: Features,
+    name: str,
+    columns: list[Any] | None = None,
+    index: NDArray[Any] | None = None,
+    *,
+    missing: bool = False,
 ) -> Features:
     """The features, in double precision where their squares need it."""
     values = features.data if sparse.issparse(features) else features
+    values = np.nan_to_num(values, nan=0.0, posinf=np.inf, neginf=-np.inf) if missing else values
     largest = max(float(values.max()), -float(values.min())) if values.size else 0.0  # NaN where one is
     if largest <= LARGEST:
         return features.astype(np.float64) if largest > _SINGLE and values.dtype == np.float32 else features

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Series = pd.Series[Any]
 
-__all__ = ["Categories", "Numbers"]
+__all__ = ["Categories", "Numbers", "date_parts"]
 
 _RARE = 2  # levels in fewer training rows than this are pooled
 _DAY, _YEAR = 86_400, 365.2425 * 86_400  # seconds
@@ -62,7 +62,7 @@ class Numbers:
     @classmethod
     def fit(cls, series: Series, column: Column, *, scale: bool) -> Numbers:
         """Medians, means and standard deviation of the training rows."""
-        names, parts = _parts(series, column)
+        names, parts = date_parts(series, column)
         missing = np.isnan(parts[:, 0])
         used = np.ptp(parts[~missing], axis=0) > 0
         fill = np.median(parts[~missing], axis=0)
@@ -93,7 +93,7 @@ class Numbers:
 
     def transform(self, series: Series) -> NDArray[np.float64]:
         """The features of any rows; always finite."""
-        parts = _parts(series, self.column)[1]
+        parts = date_parts(series, self.column)[1]
         missing = np.isnan(parts[:, 0])
         if missing.sum() > series.isna().sum():
             _warn_unreadable(series, self.column, missing)
@@ -103,7 +103,8 @@ class Numbers:
         return np.column_stack([values, missing]) if self.marked else values
 
 
-def _parts(series: Series, column: Column) -> tuple[list[str], NDArray[np.float64]]:
+def date_parts(series: Series, column: Column) -> tuple[list[str], NDArray[np.float64]]:
+    """Names and values: of a number or boolean the value, of a date its parts; NaN if missing."""
     values = read_values(series, column)
     if column.kind != "date":
         return [str(column.name)], values[:, None]

@@ -5,7 +5,7 @@ frame → describe_columns → one encoder a column → features side by side
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -123,20 +123,27 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def transform(self, X: Any) -> Features:
         """The features of any rows with these columns: finite, as CSR if they are many and mostly 0."""
-        check_is_fitted(self, "encoders_")
-        frame = as_frame(X)
-        blocks: list[Any] = []
-        for k, encoder in self.encoders_.items():
-            blocks.append(encoder.transform(self._column(frame, k)))
+        blocks: list[Any] = [block for _, block in self._blocks(X)]
         if self.sparse_:
             return sparse.csr_array(sparse.hstack(blocks, format="csr"))
-        features = np.empty((len(frame), self.n_features_out_))
+        features = np.empty((blocks[0].shape[0], self.n_features_out_))
         start = 0
         for block in blocks:
             stop = start + block.shape[1]
             features[:, start:stop] = block.toarray() if sparse.issparse(block) else block
             start = stop
         return features
+
+    def _blocks(self, X: Any) -> Iterator[tuple[Any, Any]]:
+        """Each encoder with what it makes of its column."""
+        check_is_fitted(self, "encoders_")
+        frame = as_frame(X)
+        return ((encoder, encoder.transform(self._column(frame, k))) for k, encoder in self.encoders_.items())
+
+    @property
+    def needed_(self) -> list[str]:
+        """The columns that features are made of."""
+        return [str(self.columns_[k].name) for k in self.encoders_]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """A name for each feature; of ``input_features`` nothing is needed."""

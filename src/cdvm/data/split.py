@@ -7,9 +7,6 @@ Everything a user passes goes through :meth:`Split.from_arrays`. Behind it featu
 from __future__ import annotations
 
 import hashlib
-import warnings
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -17,28 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_random_state
 
-from cdvm._runtime.parameters import RANDOM_STATE, check, number, one_of, refuse_unused
-from cdvm.data.checks import (
-    Features,
-    Task,
-    check_classes,
-    check_features,
-    check_labels,
-    column_names,
-    encode_labels,
-    some_of,
-)
-from cdvm.errors import InputError, InputWarning
+from cdvm._runtime.parameters import RANDOM_STATE, check, number, one_of
+from cdvm.data.checks import Features, Task, check_classes, check_labels, encode_labels
+from cdvm.data.parts import HOLDOUT, PREPARE, SIZES, Door, Prepare, check_parts, hold_out, second_labels
+from cdvm.data.raw import RawColumns
+from cdvm.errors import InputError
 
 __all__ = ["HOLDOUT", "MAX_EVALUATION_ROWS", "Features", "Split", "Task", "evaluation_sample"]
 
 MAX_EVALUATION_ROWS = 5_000
 """Training rows that are evaluated out of bag, at most; of a larger table a random sample does."""
-
-HOLDOUT = 0.2
-"""Fraction of the rows that is held out where none is named."""
 
 _RULES = {
     "task": one_of("classification", "regression"),
@@ -48,8 +34,8 @@ _RULES = {
         lambda fraction: 0 <= fraction < 1, "a fraction between 0 and 1, e.g. 0.2, or 0 for none"
     ),
     "random_state": RANDOM_STATE,
+    "prepare": PREPARE,
 }
-_SIZES = {"validation_size": HOLDOUT, "test_size": 0.0}
 
 
 def evaluation_sample(n_rows: int) -> NDArray[np.int64]:
@@ -65,8 +51,9 @@ class Split:
 
     Attributes
     ----------
-    X, X_val, X_test : ndarray or csr_array
-        Features. ``X_val`` is None where training rows are the evaluation rows, ``X_test`` may be None.
+    X, X_val, X_test : ndarray, csr_array or RawColumns
+        Features; raw columns only for learners that read them. ``X_val`` is None where training rows are the
+        evaluation rows, ``X_test`` may be None.
     y, y_val, y_test : ndarray
         Class codes (a label never seen in training is -1), or targets for regression.
     classes : ndarray or None
@@ -81,7 +68,9 @@ class Split:
         Out-of-bag evaluation: the training rows that are evaluation rows, each by the models that did not
         see it. None where there are validation rows.
     scaled : bool
-        Whether :meth:`standardized` made the features.
+        Whether the features are standardised.
+    preparation : Preparation or None
+        What made the features of a table's columns, where something did.
     """
 
     X: Features
@@ -96,6 +85,7 @@ class Split:
     y_test: NDArray[Any] | None = None
     evaluation_rows: NDArray[np.int64] | None = None
     scaled: bool = False
+    preparation: Any = None
 
     @property
     def n_rows(self) -> int:
@@ -164,6 +154,9 @@ class Split:
         digest = hashlib.sha256()
         parts: list[Any] = [self.X, self.y, *(self.validation if self.evaluation_rows is None else ())]
         for part in parts:
+            if isinstance(part, RawColumns):
+                digest.update(part.digest())
+                continue
             arrays = (part.data, part.indices, part.indptr) if sparse.issparse(part) else (part,)
             for array in arrays:
                 digest.update(f"{array.dtype.str}{array.shape}".encode())
@@ -186,9 +179,10 @@ class Split:
         *,
         task: Task = "classification",
         validation: Literal["holdout", "out_of_bag"] | None = None,
-        validation_size: float = _SIZES["validation_size"],
-        test_size: float = _SIZES["test_size"],
+        validation_size: float = SIZES["validation_size"],
+        test_size: float = SIZES["test_size"],
         random_state: Any = None,
+        prepare: Prepare = None,
     ) -> Split:
         """Check what the user passed; hold out a stratified validation part when none is given.
 
@@ -204,6 +198,10 @@ class Split:
             Fractions of the rows held out where ``X_val``, ``X_test`` are not given.
         random_state : int, RandomState or None
             Decides which rows are held out.
+        prepare : {None, "missing", "columns"} or Preparation, optional
+            How features come in: as finite numbers; as numbers of which some may be NaN; as the columns they
+            are, for learners that read names, categories and missing values; or through a
+            :class:`cdvm.Preparation`, which is fitted on the training rows.
 
         Examples
         --------
@@ -212,10 +210,12 @@ class Split:
         (16, 4, [np.str_('no'), np.str_('yes')])
         """
         sizes = {"validation_size": validation_size, "test_size": test_size}
-        check(_RULES, {"task": task, "validation": validation, "random_state": random_state, **sizes})
+        words = {"task": task, "validation": validation, "random_state": random_state, "prepare": prepare}
+        check(_RULES, words | sizes)
         others = {"val": (X_val, y_val), "test": (X_test, y_test)}
-        _check_parts(others, validation, sizes)
-        features, columns, index = check_features(X, "X")
+        check_parts(others, validation, sizes)
+        door = Door(prepare)
+        features = door.read(X)
         given = check_labels(y, "y", len_of=features, task=task)
         fractions = {"val": validation_size} if X_val is None and validation != "out_of_bag" else {}
         fractions |= {"test": test_size} if test_size else {}
@@ -226,25 +226,29 @@ class Split:
             classes, codes = encode_labels(given)
             check_classes(classes, codes, parts=1 + len(fractions))
 
-        parts: dict[str, Any] = {"X_val": None, "y_val": None}
-        train = np.arange(features.shape[0], dtype=np.int64)
+        rows: dict[str, Any] = {"train": np.arange(features.shape[0], dtype=np.int64)}
         if fractions:
-            train, *held = _hold_out(
-                codes, list(fractions.values()), stratify=task != "regression", random_state=random_state
-            )
-            for part, rows in zip(fractions, held, strict=True):
-                parts |= {f"X_{part}": features[rows], f"y_{part}": codes[rows]}
+            sizes_of = list(fractions.values())
+            held = hold_out(codes, sizes_of, stratify=task != "regression", random_state=random_state)
+            rows = dict(zip(("train", *fractions), held, strict=True))
+        train = door.fit(features[rows["train"]] if fractions else features)
+        parts: dict[str, Any] = {"X_val": None, "y_val": None}
+        for part in fractions:
+            parts |= {f"X_{part}": door.transform(features[rows[part]]), f"y_{part}": codes[rows[part]]}
         for part, (X_given, y_given) in others.items():
             if X_given is not None:
-                checked = _second(X_given, y_given, part, columns, features, classes, task)
-                parts |= dict(zip((f"X_{part}", f"y_{part}"), checked, strict=True))
+                second = door.read_second(X_given, f"X_{part}", train)
+                labels = second_labels(y_given, f"y_{part}", len_of=second, classes=classes, task=task)
+                parts |= {f"X_{part}": second, f"y_{part}": labels}
         split = cls(
-            X=features[train] if fractions else features,
-            y=codes[train],
+            X=train,
+            y=codes[rows["train"]],
             classes=classes,
-            rows=train,
+            rows=rows["train"],
             n_table=features.shape[0],
-            index=None if index is None else index[train],
+            index=None if door.index is None else door.index[rows["train"]],
+            scaled=bool(getattr(door.preparation, "scale", False)),
+            preparation=door.preparation,
             **parts,
         )
         if split.y_val is None:
@@ -255,89 +259,3 @@ class Split:
                 "pass at least one validation row per class"
             )
         return split
-
-
-def _check_parts(others: dict[str, tuple[Any, Any]], validation: str | None, sizes: dict[str, float]) -> None:
-    """Refuse half a part, and words on how to get rows that were passed."""
-    for part, (X, y) in others.items():
-        if (X is None) != (y is None):
-            raise InputError(f"X_{part} and y_{part} go together: one of them is missing")
-    own = {part: X is not None for part, (X, _) in others.items()}
-    if validation is not None and own["val"]:
-        raise InputError(f"validation={validation!r} goes without validation rows: leave out X_val and y_val")
-    if own["val"] or validation == "out_of_bag":
-        where = "X_val" if own["val"] else f"validation={validation!r}"
-        refuse_unused({"validation_size": sizes["validation_size"]}, _SIZES, where)
-    if own["test"]:
-        refuse_unused({"test_size": sizes["test_size"]}, _SIZES, "X_test")
-
-
-def _second(
-    X: Any,
-    y: Any,
-    part: str,
-    columns: list[Any] | None,
-    train: Features,
-    classes: NDArray[Any] | None,
-    task: Task,
-) -> tuple[Features, NDArray[Any]]:
-    """Validation or test rows, in the training rows' columns and codes."""
-    name = f"X_{part}"
-    own = column_names(X)
-    if columns is not None and own is not None and own != columns:
-        missing = [c for c in columns if c not in set(own)]
-        if missing:
-            raise InputError(f"{name} lacks columns of X: {some_of(missing)}")
-        twice = [c for c, often in Counter(columns + own).items() if often > 2]
-        if twice:
-            raise InputError(
-                f"{some_of(twice)} name several columns: give each its own name, or sort {name} as X"
-            )
-        X = X.select(columns) if hasattr(X, "column_names") else X[columns]
-    features, _, _ = check_features(X, name)
-    if features.shape[1] != train.shape[1]:
-        raise InputError(
-            f"{name} has {features.shape[1]} features but X has {train.shape[1]}: pass the same columns"
-        )
-    given = check_labels(y, f"y_{part}", len_of=features, task=task)
-    if sparse.issparse(train) and not sparse.issparse(features):
-        features = sparse.csr_array(features)
-    elif sparse.issparse(features) and not sparse.issparse(train):
-        features = features.toarray()
-    if classes is None:
-        return features, given
-    known = {label: code for code, label in enumerate(classes.tolist())}
-    codes = np.array([known.get(label, -1) for label in given.tolist()], dtype=np.int64)
-    unseen = codes < 0
-    if unseen.any():
-        labels = sorted({repr(label) for label in given[unseen].tolist()})
-        warnings.warn(
-            f"{int(unseen.sum())} of {len(codes)} rows of y_{part} carry labels never seen in y "
-            f"({some_of(labels, quote=False)}): every model counts as wrong on them",
-            InputWarning,
-            stacklevel=4,
-        )
-    return features, codes
-
-
-def _hold_out(
-    codes: NDArray[Any], sizes: Sequence[float], *, stratify: bool, random_state: Any
-) -> list[NDArray[np.int64]]:
-    """Sorted row positions: the training part first, then one part per size."""
-    if sum(sizes) >= 1:
-        raise InputError(f"the held-out fractions {tuple(sizes)} leave no training rows: use smaller ones")
-    if len(codes) <= len(sizes):
-        raise InputError(f"X has n_samples = {len(codes)} rows: too few to hold any out")
-    rng = check_random_state(random_state)
-    strata = codes if stratify else np.zeros(len(codes), dtype=np.int64)
-    parts: list[list[NDArray[np.int64]]] = [[] for _ in range(len(sizes) + 1)]
-    for code in np.unique(strata):
-        rows = rng.permutation(np.flatnonzero(strata == code))
-        taken = 0
-        for part, fraction in enumerate(sizes, start=1):
-            still_needed = len(sizes) - part + 1  # one row for each later part and one to train on
-            count = min(max(1, round(fraction * len(rows))), len(rows) - taken - still_needed)
-            parts[part].append(rows[taken : taken + count])
-            taken += count
-        parts[0].append(rows[taken:])
-    return [np.sort(np.concatenate(part)) for part in parts]

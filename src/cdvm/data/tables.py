@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cdvm.data.checks import some_of
 from cdvm.data.contents import Contents, compression_of, read_contents, write_contents
 from cdvm.data.delimited import Delimited, read_delimited
 from cdvm.data.json_lines import JsonLines, read_json_lines
@@ -50,15 +52,22 @@ class Table:
     raw: Any
     suffix: str
 
-    def features_and_labels(self, target: str, ignore: list[str]) -> tuple[pd.DataFrame, pd.Series[Any]]:
-        """The target column apart from the features."""
+    def check_columns(self, target: str, **options: list[str]) -> None:
+        """Refuse options of the command line that name what is no column, or name the target."""
         columns = [str(c) for c in self.frame.columns]
-        for name, option in [(target, "--target"), *((c, "--ignore") for c in ignore)]:
+        given = [(c, f"--{option}") for option, names in options.items() for c in names]
+        for name, option in [(target, "--target"), *given]:
             if name not in columns:
-                raise InputError(f"{option} {name!r} is no column: there are {', '.join(map(repr, columns))}")
-        if target in ignore:
-            raise InputError(f"--ignore {target!r} is the label: leave it out, or name another --target")
-        features = self.frame.drop(columns=[target, *ignore])
+                raise InputError(f"{option} {name!r} is no column: there are {some_of(columns, most=40)}")
+            if name == target and option != "--target":
+                raise InputError(f"{option} {target!r} is the label: leave it out, or name another --target")
+
+    def features_and_labels(
+        self, target: str, left_out: Iterable[str] = ()
+    ) -> tuple[pd.DataFrame, pd.Series[Any]]:
+        """The target column apart from the features."""
+        self.check_columns(target)
+        features = self.frame.drop(columns=[target, *left_out])
         if features.shape[1] == 0:
             raise InputError(f"the table has no column besides {target!r} to learn from")
         return features, self._labels(target)

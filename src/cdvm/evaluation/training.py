@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from cdvm._runtime.parameters import N_JOBS, PROGRESS, SEED, check, whole
 from cdvm._runtime.progress import Progress
+from cdvm.data.raw import stack_rows
 from cdvm.data.split import Features, Split
 from cdvm.errors import InputError
 from cdvm.learners import Trainer, make_learner
@@ -64,8 +64,7 @@ class SetTrainer:
         split, runs = self.split, 1 if once else self.runs
         if not sets:
             return np.concatenate([note([np.empty((0, X.shape[0])) for X in parts])[None]] * runs)
-        stack = sparse.vstack if sparse.issparse(split.X) else np.concatenate
-        trainer = self.learner.bind(split, stack(parts))
+        trainer = self.learner.bind(split, stack_rows(parts))
         ends = np.cumsum([X.shape[0] for X in parts])[:-1]
         pieces = [
             Subsets.of(sets[start : start + trainer.chunk], split.n_rows, seed=self.seed + run, first=start)

@@ -11,16 +11,19 @@ most frequent class (the mean, for regression).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cdvm._runtime.parallel import Prefer
+from cdvm.data.raw import RawColumns
 from cdvm.data.split import Features, Split, Task
 from cdvm.sampling import Subsets
 
-__all__ = ["Learner", "Trainer", "class_counts", "constant_models", "degenerate"]
+__all__ = ["Learner", "Reads", "Trainer", "class_counts", "constant_models", "degenerate"]
+
+Reads = Literal["numbers", "missing", "categories", "columns"]
 
 
 class Learner(ABC):
@@ -29,6 +32,11 @@ class Learner(ABC):
     name: ClassVar[str]
     task: Task = "classification"
     stochastic: bool = False  # whether two fits on the same rows may differ
+
+    @property
+    def reads(self) -> Reads:
+        """What features it can be given: finite numbers; also NaN; also categories; or any columns."""
+        return "numbers"
 
     @property
     def title(self) -> str:
@@ -57,9 +65,12 @@ class Trainer(ABC):
     """A learner at work on one split, answering for the rows ``X``."""
 
     prefer: ClassVar[Prefer] = "threads"
+    reads_columns: ClassVar[bool] = False
     chunk: ClassVar[int] = 500  # models a task trains: enough to batch, few enough to lose little
 
     def __init__(self, split: Split, X: Features) -> None:
+        if isinstance(X, RawColumns) and not self.reads_columns:
+            np.asarray(X)  # says what is wrong
         self.split = split
         self.X = X
 

@@ -17,9 +17,10 @@ from scipy import sparse
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 
+from cdvm.data.raw import as_given
 from cdvm.data.split import Features, Split
 from cdvm.errors import InputError
-from cdvm.learners.base import Learner, Trainer
+from cdvm.learners.base import Learner, Reads, Trainer
 from cdvm.learners.sklearn import SklearnLearner
 
 __all__ = ["PipelineLearner", "dependent_step"]
@@ -56,6 +57,10 @@ class PipelineLearner(Learner):
         self.last = last
         self.task, self.stochastic = last.task, last.stochastic
 
+    @property
+    def reads(self) -> Reads:
+        return "columns"
+
     def bind(self, split: Split, X: Features) -> Trainer:
         features = self._transform(split.X)
         few = slice(0, min(3, split.n_rows))
@@ -69,6 +74,7 @@ class PipelineLearner(Learner):
         return {"name": self.name, "steps": steps, "last": self.last.spec()}
 
     def _transform(self, X: Features) -> Features:
+        X = as_given(X)
         for _, step in self.pipeline.steps[:-1]:
             if step is not None and step != "passthrough":
                 # Steps without a state need no fit, though some only learn the number of columns from it.

@@ -18,9 +18,10 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from cdvm._runtime.parallel import Prefer
+from cdvm.data.raw import RawColumns, as_given
 from cdvm.data.split import Features, Split, Task
 from cdvm.errors import InputError
-from cdvm.learners.base import Learner, Trainer
+from cdvm.learners.base import Learner, Reads, Trainer
 from cdvm.sampling import RandomStream, Subsets, draw_words
 
 __all__ = ["SklearnLearner"]
@@ -29,7 +30,10 @@ __all__ = ["SklearnLearner"]
 _ALONE: dict[str, dict[str, Any]] = {
     "lightgbm": {"n_jobs": 1, "verbose": -1},
     "xgboost": {"n_jobs": 1, "verbosity": 0},
+    "catboost": {"thread_count": 1, "allow_writing_files": False},
 }
+_BOOSTERS = ("lightgbm", "xgboost", "catboost")  # read categories, as scikit-learn's histogram trees do
+_LOUDNESS = {"verbose", "verbose_eval", "silent", "logging_level"}  # of which CatBoost takes one
 # rows, or their weight, that a leaf of a tree must have: by default more than a small subset holds
 _THRIFT = {"min_child_samples": 1, "min_samples_leaf": 1, "min_child_weight": 0}
 
@@ -68,6 +72,17 @@ class SklearnLearner(Learner):
         return type(self.estimator).__name__
 
     @property
+    def reads(self) -> Reads:
+        parts = [self.estimator, *self.estimator.get_params().values()]
+        kinds = {base.__name__ for part in parts for base in type(part).__mro__}
+        if kinds & {"Pipeline", "ColumnTransformer", "FeatureUnion"}:
+            return "columns"  # whoever writes one says what becomes of columns
+        own = {base.__name__ for base in type(self.estimator).__mro__}
+        if _libraries(self.estimator) & {*_BOOSTERS} or "BaseHistGradientBoosting" in own:
+            return "categories"
+        return "missing" if _allows_missing(self.estimator) else "numbers"
+
+    @property
     def thrift(self) -> str:
         return ", ".join(
             f"{name}={_THRIFT[name]}"
@@ -97,10 +112,12 @@ class SklearnLearner(Learner):
 class _SklearnTrainer(Trainer):
     prefer: ClassVar[Prefer] = "processes"
     chunk: ClassVar[int] = 50
+    reads_columns: ClassVar[bool] = True
 
     def __init__(self, split: Split, X: Features, estimator: Any) -> None:
         super().__init__(split, X)
         self.estimator = clone(estimator).set_params(**_alone(estimator))
+        self._categories = _categories(estimator, split.X)  # CatBoost with them cannot be cloned
         self._open_states = _open_states(estimator)
         weights = [v for k, v in estimator.get_params().items() if k.rpartition("__")[2] == "class_weight"]
         self._recoded = split.task == "classification" and not any(isinstance(w, dict) for w in weights)
@@ -111,8 +128,8 @@ class _SklearnTrainer(Trainer):
         for k in range(len(subsets)):
             with self._one_of_many(subsets, k):
                 model, present = self._fit(subsets, k)
-                found = model.predict(self.X)
-                answer[k] = found if present is None else present[np.asarray(found, dtype=np.int64)]
+                found = np.asarray(model.predict(as_given(self.X))).reshape(-1)  # CatBoost has a column
+                answer[k] = found if present is None else present[found.astype(np.int64)]
         return answer
 
     def _scores(self, subsets: Subsets) -> NDArray[np.floating[Any]]:
@@ -126,7 +143,7 @@ class _SklearnTrainer(Trainer):
         for k in range(len(subsets)):
             with self._one_of_many(subsets, k):
                 model, present = self._fit(subsets, k)
-                scores = np.asarray(getattr(model, method)(self.X))
+                scores = np.asarray(getattr(model, method)(as_given(self.X)))
             if scores.ndim == 1:
                 scores = np.column_stack([-scores, scores])
             if scores.shape[1] != len(model.classes_):
@@ -142,7 +159,7 @@ class _SklearnTrainer(Trainer):
     def _fit(self, subsets: Subsets, k: int) -> tuple[Any, NDArray[np.int64] | None]:
         """The model, and the class that each of its labels stands for (None: the labels are the classes)."""
         rows = subsets.rows(k)
-        model = clone(self.estimator)
+        model = clone(self.estimator).set_params(**self._categories)
         if self._open_states:
             number = int(subsets.models[k])
             words = draw_words(subsets.seed, RandomStream.ESTIMATOR, number, 1, len(self._open_states))[0]
@@ -151,7 +168,7 @@ class _SklearnTrainer(Trainer):
         present, y = None, self.split.y[rows]
         if self._recoded:
             present, y = np.unique(y, return_inverse=True)
-        return model.fit(self.split.X[rows], y), present
+        return model.fit(as_given(self.split.X[rows]), y), present
 
     @contextmanager
     def _one_of_many(self, subsets: Subsets, k: int) -> Iterator[None]:
@@ -164,9 +181,11 @@ class _SklearnTrainer(Trainer):
             raise
         except Exception as error:  # other libraries have errors of their own
             said = (str(error) or type(error).__name__).splitlines()[0]
+            # a pipeline of one's own got the columns as they came, and may not be made for them
+            cure = "; prepare=True would make numbers of the columns first" * isinstance(self.X, RawColumns)
             raise InputError(
                 f"{type(self.estimator).__name__} cannot be used on the {len(subsets.rows(k))} rows of model "
-                f"{int(subsets.models[k])}: {said}"
+                f"{int(subsets.models[k])}: {said}{cure}"
             ) from error
 
 
@@ -198,12 +217,36 @@ def _alone(estimator: Any) -> dict[str, Any]:
     for prefix, part in {"": estimator, **{f"{key}__": value for key, value in nested.items()}}.items():
         if isinstance(part, type):
             continue
-        libraries = {base.__module__.partition(".")[0] for base in type(part).__mro__}
-        own = next((_ALONE[name] for name in _ALONE if name in libraries), None)
+        own = next((_ALONE[name] for name in _ALONE if name in _libraries(part)), None)
         if own is None:
             own = {"n_jobs": 1} if part.get_params(deep=False).get("n_jobs") is not None else {}
+        if own is _ALONE["catboost"] and not _LOUDNESS & {*part.get_params()}:
+            own = own | {"verbose": False}
         settings |= {prefix + key: value for key, value in own.items()}
     return settings
+
+
+def _categories(estimator: Any, X: Features) -> dict[str, Any]:
+    """What some libraries must be told of columns that hold categories."""
+    dtypes = getattr(as_given(X), "dtypes", None) if isinstance(X, RawColumns) else None
+    names = [] if dtypes is None else [name for name, kind in dtypes.items() if str(kind) == "category"]
+    libraries, params = _libraries(estimator), estimator.get_params(deep=False)
+    if names and "catboost" in libraries and params.get("cat_features") is None:
+        return {"cat_features": names}
+    if names and "xgboost" in libraries and not params.get("enable_categorical"):
+        return {"enable_categorical": True}
+    return {}
+
+
+def _libraries(estimator: Any) -> set[str]:
+    return {base.__module__.partition(".")[0] for base in type(estimator).__mro__}
+
+
+def _allows_missing(estimator: Any) -> bool:
+    try:
+        return bool(get_tags(estimator).input_tags.allow_nan)
+    except AttributeError:
+        return False
 
 
 def _open_states(estimator: Any) -> list[str]:

@@ -20,6 +20,7 @@ from cdvm.data.split import HOLDOUT, Split
 from cdvm.errors import InputError
 from cdvm.evaluation.refinement.refine import check_options
 from cdvm.learners import Learner, make_learner
+from cdvm.learners.needs import PrepareFor, prepare_for, reads_missing
 from cdvm.optimize.solvers.dispatch import Method
 from cdvm.outcomes.kinds import Outcome
 from cdvm.outcomes.recorded import Outcomes
@@ -82,6 +83,10 @@ class CDVM(Resampler, BaseEstimator):  # type: ignore[misc]
     attribution : {"models", "similarity", "mixture"}, default="models"
         Where T comes from: subset models as in the paper, the similarity of rows and evaluation rows without
         any model (see :mod:`cdvm.attribution.similarity`), or the best combination of both, for few models.
+    prepare : {"auto", True, False} or Preparation, default="auto"
+        How columns of a DataFrame become features; arrays stay as they are. ``"auto"``: they go to a pipeline
+        as they are, to boosted trees with categories and missing values, to others as numbers, by a
+        :class:`cdvm.Preparation` of the training rows. True: always as numbers. False: not at all.
     scale : {"auto", True, False}, default="auto"
         Whether models get features standardised over the training rows. ``"auto"``: for a learner given by
         name. An estimator or a Learner gets the features as they are; put a ``StandardScaler`` into its
@@ -106,7 +111,8 @@ class CDVM(Resampler, BaseEstimator):  # type: ignore[misc]
     classes_ : ndarray
         Not there for regression.
     split_ : Split
-        The rows as models saw them: checked, split and, where ``scale`` says so, standardised.
+        The rows as models saw them: checked, split, prepared and, where ``scale`` says so, standardised.
+        ``split_.preparation.report_`` tells what became of each column.
     learner_ : Learner
     n_features_in_ : int
     feature_names_in_ : ndarray
@@ -140,6 +146,7 @@ class CDVM(Resampler, BaseEstimator):  # type: ignore[misc]
         refine: bool | int | dict[str, Any] = False,
         validation_size: float = HOLDOUT,
         attribution: Literal["models", "similarity", "mixture"] = "models",
+        prepare: PrepareFor = "auto",
         scale: Scale = "auto",
         store: str | Path | None = None,
         memory_limit: int | str | None = None,
@@ -162,6 +169,7 @@ class CDVM(Resampler, BaseEstimator):  # type: ignore[misc]
         self.refine = refine
         self.validation_size = validation_size
         self.attribution = attribution
+        self.prepare = prepare
         self.scale = scale
         self.store = store
         self.memory_limit = memory_limit
@@ -201,6 +209,7 @@ class CDVM(Resampler, BaseEstimator):  # type: ignore[misc]
                 validation=default if wanted == "auto" else wanted,  # type: ignore[arg-type]  # checked
                 validation_size=self.validation_size,
                 random_state=np.random.RandomState(seed),
+                prepare=prepare_for(self.learner, learner, X, self.prepare, self.scale),
             )
         return self._fit_split(split, learner, seed, column_names(X))
 
@@ -269,7 +278,7 @@ class CDVM(Resampler, BaseEstimator):  # type: ignore[misc]
             "split_": split,
             "learner_": learner,
             "seed_": seed,
-            "n_features_in_": int(split.X.shape[1]),
+            "n_features_in_": int(split.X.shape[1]) if columns is None else len(columns),
             "_plan": plan,
         }
         if outcomes is not None:
@@ -306,8 +315,8 @@ class CDVM(Resampler, BaseEstimator):  # type: ignore[misc]
         check_settings(self.get_params(deep=False), _DEFAULTS)
 
     def _refuse_holdout(self) -> None:
-        given = {name: getattr(self, name) for name in ("validation", "validation_size")}
-        refuse_unused(given, _DEFAULTS, "a split, which has its evaluation rows")
+        given = {name: getattr(self, name) for name in ("prepare", "validation", "validation_size")}
+        refuse_unused(given, _DEFAULTS, "a split, which has its features and evaluation rows")
 
     def _select_all(self, budgets: list[Any]) -> list[Selection]:
         if "_base" not in vars(self):
@@ -331,6 +340,7 @@ class CDVM(Resampler, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = reads_missing(self.learner)
         tags.target_tags.required = True
         tags.non_deterministic = self.random_state is None
         return tags

@@ -20,6 +20,7 @@ from cdvm._runtime.parameters import (
 )
 from cdvm.data.scaling import SCALE
 from cdvm.evaluation.refinement.refine import check_options
+from cdvm.learners.needs import PREPARE
 from cdvm.optimize.solvers.dispatch import Method
 from cdvm.sampling import N_MODELS, DesignKind
 
@@ -46,6 +47,7 @@ RULES = {
     | Rule(lambda given: isinstance(given, dict), "a dict of options of cdvm.refine"),
     "validation_size": number(lambda fraction: 0 < fraction < 1, "a fraction between 0 and 1, e.g. 0.2"),
     "attribution": one_of("models", "similarity", "mixture"),
+    "prepare": PREPARE,
     "scale": SCALE,
     "store": PLACE,
     "n_jobs": N_JOBS,

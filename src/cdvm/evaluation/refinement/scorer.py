@@ -22,6 +22,7 @@ from scipy import sparse
 from scipy.special import expit
 
 from cdvm._runtime.parallel import blas_threads
+from cdvm.data.raw import stack_rows
 from cdvm.data.split import Split, evaluation_sample
 from cdvm.errors import InputError
 from cdvm.learners.base import Learner, Trainer
@@ -200,9 +201,7 @@ def _evaluation(split: Split, evaluation: str) -> tuple[Any, NDArray[Any], NDArr
     if evaluation == "validation":
         return X, y, np.empty(0, dtype=np.int64)
     rows = evaluation_sample(split.n_rows)
-    stack = sparse.vstack if sparse.issparse(X) else np.concatenate
-    X = stack([X, split.X[rows]])
-    return sparse.csr_array(X) if sparse.issparse(X) else X, np.concatenate([y, split.y[rows]]), rows
+    return stack_rows([X, split.X[rows]]), np.concatenate([y, split.y[rows]]), rows
 
 
 def _every(step: int, y: NDArray[Any], rng: np.random.Generator) -> NDArray[np.bool_]:
