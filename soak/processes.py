@@ -197,6 +197,8 @@ def load_everything() -> None:
     import sklearn.tree  # noqa: F401
 
     import cdvm.benchmark.runner
-    import cdvm.cli.report
-    import cdvm.cli.run
-    import cdvm.cli.source  # noqa: F401
+    import cdvm.datasets.source
+    import cdvm.pruner.request
+    import cdvm.report.files
+    import cdvm.report.summary
+    import cdvm.report.terminal  # noqa: F401

@@ -14,8 +14,11 @@ import pandas as pd
 import pytest
 
 from cdvm import InputError, Split
+from cdvm.cli.friendly import warn
 from cdvm.cli.words import in_flags
 from cdvm.learners import learner_names
+from cdvm.report.summary import doubts_about
+from cdvm.report.terminal import print_summary
 from cdvm.valuation import valuation_names
 
 WINE = ["--dataset", "wine", "--learner", "naive_bayes", "--models", "60", "--jobs", "1"]
@@ -55,7 +58,7 @@ def test_an_unexpected_error_is_one_line_with_a_way_to_the_traceback(command, mo
     def broken(*_, **__):
         raise RuntimeError("first line\nsecond line")
 
-    monkeypatch.setattr("cdvm.cli.source.load_source", broken)
+    monkeypatch.setattr("cdvm.datasets.source.load_source", broken)
     code, output, errors = command("prune", *WINE)
     assert (code, output) == (1, "")
     assert errors.startswith("error: unexpected RuntimeError: first line (set CDVM_DEBUG=1")
@@ -69,7 +72,7 @@ def test_too_little_memory_is_one_line(command, monkeypatch):
     def broken(*_, **__):
         raise MemoryError("5 TB")
 
-    monkeypatch.setattr("cdvm.cli.source.load_source", broken)
+    monkeypatch.setattr("cdvm.datasets.source.load_source", broken)
     code, _, errors = command("prune", *WINE)
     assert code == 1
     assert errors.startswith("error: not enough memory (5 TB): use fewer --jobs")
@@ -78,10 +81,10 @@ def test_too_little_memory_is_one_line(command, monkeypatch):
 def test_warnings_of_other_libraries_do_not_leak(command, monkeypatch):
     from sklearn.exceptions import ConvergenceWarning
 
-    from cdvm.cli import run
     from cdvm.errors import InputWarning
+    from cdvm.pruner import request
 
-    chosen = run.choose
+    chosen = request.choose_rows
 
     def noisy(*args):
         for _ in range(3):
@@ -91,7 +94,7 @@ def test_warnings_of_other_libraries_do_not_leak(command, monkeypatch):
             np.log(np.zeros(1))
         return chosen(*args)
 
-    monkeypatch.setattr(run, "choose", noisy)
+    monkeypatch.setattr(request, "choose_rows", noisy)
     code, _, errors = command("prune", *WINE)
     assert code == 0
     assert errors.splitlines() == [
@@ -152,10 +155,12 @@ def report(**changes):
 @pytest.fixture
 def printed(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
-    from cdvm.cli.report import print_report
 
     def call(**changes):
-        print_report(report(**changes), None)
+        told = report(**changes)
+        print_summary(told, None)
+        for doubt in doubts_about(told):
+            warn(doubt)
         done = capsys.readouterr()
         return " ".join(done.out.split()), done.err.strip()
 

@@ -116,11 +116,11 @@ def test_prune_writes_the_kept_rows_as_they_stood_in_the_file(run, csv, tmp_path
     [
         (
             ["--validation", "holdout"],
-            142,
+            106,
             {"validation", "test"},
-            "18 were held out to choose with and 18 to report on",
+            "36 were held out to choose with and 36 to report on",
         ),
-        (["--method", "knn_shapley"], 142, {"validation", "test"}, "18 were held out to choose with"),
+        (["--method", "knn_shapley"], 106, {"validation", "test"}, "36 were held out to choose with"),
         (
             ["--validation", "out_of_bag", "--test", "20%"],
             142,
@@ -329,7 +329,10 @@ def one_line(done):
         (["--validation", "nowhere.csv"], "nowhere.csv is not a file"),
         (["--validation", "out_of_bag", "--method", "shapley"], "there are no validation rows"),
         (["--test", "150%"], "--test '150%': use a fraction between 0 and 1"),
-        (["--test", "20%", "--validation", "{csv}"], "--test 20% holds rows out where no --validation"),
+        (
+            ["--test", "20%", "--validation", "{csv}"],
+            "--test 0.2 holds rows out where no table is given as --validation: name a table",
+        ),
         (["--out", "{csv}"], "is a file"),
     ],
 )

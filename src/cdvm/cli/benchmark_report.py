@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cdvm.cli.options import Force
-from cdvm.cli.output import refuse_present, together
 from cdvm.errors import InputError
+from cdvm.report.output import refuse_present, together
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cdvm.cli.words import FLAGS
 from cdvm.errors import InputError
+
+if TYPE_CHECKING:
+    from cdvm.pruner.request import Request
 
 __all__ = [
     "Categorical",
@@ -30,6 +33,7 @@ __all__ = [
     "TestRows",
     "Text",
     "Validation",
+    "check_request",
     "refuse_unused",
 ]
 
@@ -49,7 +53,7 @@ EvaluationRows = Annotated[
     typer.Option(
         "--validation",
         help="What models are scored on to choose: a table of other rows; out_of_bag, every row by "
-        "models that did not see it; or holdout, a tenth of the table.",
+        "models that did not see it; or holdout, a fifth of the table.",
         show_default="out_of_bag",
     ),
 ]
@@ -135,3 +139,25 @@ def _taken_by(method: str) -> Iterable[str]:
     if method in selector_names():
         return selector_options(method)
     raise unknown_name("method", method, ["cdvm", *baseline_names()])
+
+
+def check_request(request: Request) -> None:
+    """Refuse options that do not go together, before any work is done."""
+    given = {
+        "remove": request.remove,
+        "per_class": request.per_class if request.per_class is None else "given",
+        "n_models": request.models,
+        "inclusion": request.inclusion,
+        "alpha": request.alpha,
+        "kappa": request.kappa,
+        "tune": request.tune,
+        "store": request.store,
+        "memory_limit": request.memory_limit,
+        "cluster": request.cluster,
+    }
+    refuse_unused(request.method, given, of_use=["cluster"] if request.refine else [])
+    if request.fits is not None and not request.refine:
+        raise InputError("--fits says how long to refine: add --refine")
+    for flag, value in {"--alpha": request.alpha, "--kappa": request.kappa}.items():
+        if request.tune and value is not None:
+            raise InputError(f"{flag} {value:g} is fixed and --tune chooses it: leave one of them out")

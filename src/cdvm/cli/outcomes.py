@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -61,12 +62,14 @@ def run(
     Example: `cdvm outcomes run train.csv --target label --models 0:2500 --store runs/` and, elsewhere,
     `--models 2500:5000`
     """
-    from cdvm.cli.run import placed, record
-    from cdvm.cli.source import load_source, parse_fraction
+    from cdvm.cli.parsing import parse_test
+    from cdvm.datasets.source import load_source
+    from cdvm.pruner.request import placed, record_models
 
     if not store:
         raise InputError("name a place for the outcomes, e.g. --store runs/")
-    if test and parse_fraction(test) is None:
+    held_out = parse_test(test)
+    if isinstance(held_out, Path):
         raise InputError(f"--test {test} plays no part in training models: leave it out")
     numbers = parse_models(models)
     source = load_source(
@@ -75,14 +78,16 @@ def run(
         dataset=dataset,
         validation=validation or "out_of_bag",
         own_validation=not validation,
-        test=test,
+        test=held_out,
         uses={"columns": columns, "ignore": ignore, "categorical": categorical, "text": text},
         learner=learner,
         scale=scale,
         seed=seed,
     )
     with placed(cluster):
-        record(source, numbers, inclusion=inclusion, store=store, seed=seed, jobs=jobs)
+        record_models(
+            source.split, source.learner, numbers, inclusion=inclusion, store=store, seed=seed, jobs=jobs
+        )
     typer.echo(f"Models {numbers.start} to {numbers.stop} are in {store}.")
 
 

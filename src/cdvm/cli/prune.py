@@ -25,6 +25,7 @@ from cdvm.cli.options import (
     Target,
     TestRows,
     Text,
+    check_request,
 )
 
 __all__ = ["prune"]
@@ -95,17 +96,21 @@ def prune(
 
     Without --validation every row is a candidate, and evaluates the models that did not see it. The report is
     then on the rows outside each set, which choosing has seen; --test gives one on rows it has not. Methods
-    that need validation rows, and --validation holdout, hold out a stratified tenth to choose with and, but
-    for --test, a tenth to report on. Fractions refer to the candidates.
+    that need validation rows, and --validation holdout, hold out a stratified fifth to choose with and, but
+    for --test, a fifth to report on. Fractions refer to the candidates.
 
     Example: `cdvm prune train.csv --target label --keep 5% --keep 10% --out kept/`
     """
     with Progress("starting"):  # the libraries take seconds to load
-        from cdvm.cli.output import check_directory, refuse_inputs
-        from cdvm.cli.report import figures, names_of_files, print_report, write_report
-        from cdvm.cli.run import Request, check_request, choose
-        from cdvm.cli.source import load_source, parse_budgets
+        from cdvm.cli.friendly import warn
+        from cdvm.cli.parsing import parse_budgets, parse_test
+        from cdvm.datasets.source import load_source
         from cdvm.learners import make_learner
+        from cdvm.pruner.request import Request, choose_rows
+        from cdvm.report.files import names_of_files, write_selections
+        from cdvm.report.output import check_directory, refuse_inputs
+        from cdvm.report.summary import doubts_about, summarize
+        from cdvm.report.terminal import print_summary
         from cdvm.valuation import needs_validation
 
     request = Request(
@@ -135,7 +140,7 @@ def prune(
         dataset=dataset,
         validation=validation or ("holdout" if needs_validation(method) else "out_of_bag"),
         own_validation=not validation,
-        test=test,
+        test=parse_test(test),
         uses={"columns": columns, "ignore": ignore, "categorical": categorical, "text": text},
         learner=learner,
         scale=scale,
@@ -143,8 +148,10 @@ def prune(
     )
     if out is not None:
         refuse_inputs([out / name for name in names_of_files(source, budgets)], source.files)
-    chosen = choose(source, budgets, request)
-    report = figures(source, chosen, others, seed=seed, jobs=jobs)
+    chosen = choose_rows(source.split, source.learner, budgets, request)
+    summary = summarize(source, chosen, others, seed=seed, jobs=jobs)
     if out is not None:
-        write_report(out, source, chosen.selections, report)
-    print_report(report, out)
+        write_selections(out, source, chosen.selections, summary)
+    print_summary(summary, out)
+    for doubt in doubts_about(summary):
+        warn(doubt)

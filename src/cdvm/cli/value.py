@@ -90,7 +90,7 @@ def value(
     """Value the rows of a training table.
 
     Every row gets a value. Only for methods that need validation rows (leave_one_out, shapley, beta_shapley,
-    knn_shapley, influence) a stratified tenth of the table is held out where --validation names none.
+    knn_shapley, influence) a stratified fifth of the table is held out where --validation names none.
 
     The file of --out has the rows with all their columns and beside them row (the position in the table, from
     0), value and, where there is such a thing, stderr, count, p_value and suspect (1 or 0).

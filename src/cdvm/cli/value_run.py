@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from cdvm.cli.options import refuse_unused
-from cdvm.cli.output import check_file
-from cdvm.cli.run import placed
-from cdvm.cli.source import load_source, parse_amount
-from cdvm.cli.value_report import (
+from cdvm.cli.parsing import parse_amount
+from cdvm.datasets.source import load_source
+from cdvm.errors import InputError
+from cdvm.pruner.request import placed
+from cdvm.report.output import check_file
+from cdvm.report.values import (
     ENDINGS,
     Suspicion,
     print_detection,
@@ -18,7 +20,6 @@ from cdvm.cli.value_report import (
     print_values,
     write_values,
 )
-from cdvm.errors import InputError
 from cdvm.valuation import flip_split, needs_validation, p_values, valuation_names, value_rows
 from cdvm.valuation.detection import detect, detect_with_each
 from cdvm.valuation.noise import RATE, check_rate, has_evidence, no_evidence
@@ -31,7 +32,7 @@ _LEARNER_FREE = ("random", "knn_shapley")  # their values follow from the table 
 _VALIDATION_FREE = ("random", "out_of_bag", "memorization")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ValueRequest:
     """What the command line says; None, "" and False leave a thing to the method."""
 
@@ -87,7 +88,7 @@ def run_value(request: ValueRequest) -> None:
         dataset=request.dataset,
         validation=str(request.validation or ("holdout" if request.needs_validation else "out_of_bag")),
         own_validation=request.validation is None,
-        test="",
+        test=None,
         uses=request.uses,
         learner=request.learner,
         scale=request.scale,

@@ -38,9 +38,22 @@ _SAME: tuple[str, ...] = (
     "protocol",
     "refine",
 )
-_SAME += ("remove", "repetitions", "seed", "fraction", "store", "fits", "tune", "validation")
+_SAME += (
+    "dataset",
+    "target",
+    "test",
+    "remove",
+    "repetitions",
+    "seed",
+    "fraction",
+    "store",
+    "fits",
+    "tune",
+    "validation",
+)
 
 _PHRASES = {
+    "force=True": "--force",
     "; prepare=True would make numbers of the columns first": "",
     "pass X_val and y_val, or hold": "name a table with --validation, or hold",
     "pass validation rows yourself": "name a table of validation rows with --validation",

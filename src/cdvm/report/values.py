@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdvm._runtime.files import write_whole
+from cdvm.datasets.source import Source
 from cdvm.valuation import p_values, suspects
 
 if TYPE_CHECKING:
-    from cdvm.cli.source import Source
     from cdvm.data.split import Split
     from cdvm.valuation import Values
     from cdvm.valuation.detection import Detection
@@ -61,7 +61,8 @@ class Suspicion:
         )
         if fraction is not None:
             why = (
-                f"{_some(found)} suspected: as many as --fraction says, from the end where wrong labels lie."
+                f"{_some(found)} suspected: as many as there are known to be wrong, from the end where wrong "
+                "labels lie."
             )
         elif values.p_values is not None:
             why = (

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cdvm.cli.output import check_directory, together
 from cdvm.errors import InputError
+from cdvm.report.output import check_directory, together
 
 PRUNE = ["--target", "label", "--learner", "naive_bayes", "--models", "60", "--jobs", "1", "--keep", "8"]
 VALUE = ["--target", "label", "--method", "knn_shapley"]
@@ -87,7 +87,7 @@ def test_kept_rows_never_overwrite_an_input(refused, table, tmp_path):
 def test_a_place_that_cannot_be_written_is_refused_before_any_work(
     refused, table, tmp_path, where, monkeypatch
 ):
-    monkeypatch.setattr("cdvm.cli.run.choose", None)  # work would fail
+    monkeypatch.setattr("cdvm.pruner.request.choose_rows", None)  # work would fail
     (tmp_path / "file").write_text("mine")
     for command, words in {"prune": PRUNE, "value": VALUE}.items():
         suffix = ".csv" if command == "value" else ""
@@ -134,8 +134,8 @@ def test_a_full_disk_leaves_nothing_and_is_one_line(tmp_path):
 _SCRIPT = """
 import os, signal, sys
 from pathlib import Path
-from cdvm.cli import output
-from cdvm.cli.output import together
+from cdvm.report import output
+from cdvm.report.output import together
 out, when = Path(sys.argv[1]), sys.argv[2]
 replace = os.replace
 def killed(a, b):

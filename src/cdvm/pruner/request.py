@@ -1,4 +1,4 @@
-"""Choose rows with the method a command names."""
+"""Rows by the method that a request names: CDVM, a value, or a selector."""
 
 from __future__ import annotations
 
@@ -8,40 +8,39 @@ from dataclasses import dataclass
 from typing import Any
 
 from cdvm._runtime.cluster import on_cluster
-from cdvm.cli.options import refuse_unused
-from cdvm.cli.source import Source
-from cdvm.errors import InputError
+from cdvm.data.split import Split
 from cdvm.evaluation.refinement.refine import refine
+from cdvm.learners import Learner
 from cdvm.optimize.program import resolve_budget
 from cdvm.outcomes.recorded import Outcomes
 from cdvm.outcomes.recording import record_outcomes
 from cdvm.pruner.estimator import CDVM
-from cdvm.sampling import Design, default_inclusion, seed_of
+from cdvm.sampling import N_MODELS, Design, default_inclusion, seed_of
 from cdvm.selection import Selection
 from cdvm.selectors.baselines import select_with
 from cdvm.valuation import valuation_names
 
-__all__ = ["Chosen", "Request", "check_request", "choose", "placed", "record"]
+__all__ = ["Chosen", "Request", "choose_rows", "placed", "record_models"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Request:
-    """How rows are to be chosen, as the command line says it; None leaves a thing to the method."""
+    """How rows are to be chosen, None leaves a thing to the method."""
 
-    method: str
-    remove: str | None
-    per_class: bool | None
-    models: int | None
-    inclusion: float | None
-    alpha: float | None
-    kappa: float | None
-    tune: bool
-    refine: bool
-    fits: int | None
-    store: str | None
-    memory_limit: str | None
-    seed: int
-    jobs: int
+    method: str = "cdvm"
+    remove: str | None = None
+    per_class: bool | None = None
+    models: int | None = None
+    inclusion: float | None = None
+    alpha: float | None = None
+    kappa: float | None = None
+    tune: bool = False
+    refine: bool = False
+    fits: int | None = None
+    store: str | None = None
+    memory_limit: str | None = None
+    seed: int = 0
+    jobs: int = -1
     cluster: str | None = None
 
 
@@ -54,35 +53,13 @@ class Chosen:
     details: dict[str, Any]
 
 
-def check_request(request: Request) -> None:
-    """Refuse options that do not go together, before any work is done."""
-    given = {
-        "remove": request.remove,
-        "per_class": request.per_class if request.per_class is None else "given",
-        "n_models": request.models,
-        "inclusion": request.inclusion,
-        "alpha": request.alpha,
-        "kappa": request.kappa,
-        "tune": request.tune,
-        "store": request.store,
-        "memory_limit": request.memory_limit,
-        "cluster": request.cluster,
-    }
-    refuse_unused(request.method, given, of_use=["cluster"] if request.refine else [])
-    if request.fits is not None and not request.refine:
-        raise InputError("--fits says how long to refine: add --refine")
-    for flag, value in {"--alpha": request.alpha, "--kappa": request.kappa}.items():
-        if request.tune and value is not None:
-            raise InputError(f"{flag} {value:g} is fixed and --tune chooses it: leave one of them out")
-
-
-def choose(source: Source, budgets: dict[str, float], request: Request) -> Chosen:
+def choose_rows(split: Split, learner: Learner, budgets: dict[str, float], request: Request) -> Chosen:
     """Selections of the requested method, one a budget."""
     for budget in budgets.values():
-        resolve_budget(budget, source.split.n_rows)
+        resolve_budget(budget, split.n_rows)
     find = _by_cdvm if request.method == "cdvm" else _by_baseline
     with placed(request.cluster):
-        selections, details = find(source, list(budgets.values()), request)
+        selections, details = find(split, learner, list(budgets.values()), request)
     return Chosen(dict(zip(budgets, selections, strict=True)), request.method, details)
 
 
@@ -91,14 +68,20 @@ def placed(cluster: str | None) -> AbstractContextManager[Any]:
     return nullcontext() if cluster is None else on_cluster(cluster)
 
 
-def record(
-    source: Source, models: range, *, inclusion: float | None, store: str, seed: int, jobs: int
+def record_models(
+    split: Split,
+    learner: Learner,
+    models: range,
+    *,
+    inclusion: float | None,
+    store: str,
+    seed: int,
+    jobs: int,
 ) -> Outcomes:
-    """Outcomes of some of the models that ``choose`` would train with the same settings."""
-    split = source.split
+    """Outcomes of some of the models that :func:`choose_rows` would train with the same settings."""
     return record_outcomes(
         split,
-        source.learner,
+        learner,
         Design(
             split.n_rows,
             default_inclusion(split.n_rows, split.n_classes) if inclusion is None else inclusion,
@@ -111,12 +94,12 @@ def record(
 
 
 def _by_cdvm(
-    source: Source, budgets: list[float], request: Request
+    split: Split, learner: Learner, budgets: list[float], request: Request
 ) -> tuple[list[Selection], dict[str, Any]]:
     started = time.perf_counter()
     pruner = CDVM(
-        learner=source.learner,
-        n_models=5000 if request.models is None else request.models,
+        learner=learner,
+        n_models=N_MODELS if request.models is None else request.models,
         inclusion="auto" if request.inclusion is None else request.inclusion,
         alpha=0.5 if request.alpha is None else request.alpha,
         kappa="auto" if request.kappa is None else request.kappa,
@@ -126,7 +109,7 @@ def _by_cdvm(
         memory_limit=request.memory_limit,
         n_jobs=request.jobs,
         random_state=request.seed,
-    ).fit_split(source.split)
+    ).fit_split(split)
     details = {
         "models": pruner.outcomes_.n_models,
         "inclusion": pruner.outcomes_.design.inclusion,
@@ -138,7 +121,7 @@ def _by_cdvm(
 
 
 def _by_baseline(
-    source: Source, budgets: list[float], request: Request
+    split: Split, learner: Learner, budgets: list[float], request: Request
 ) -> tuple[list[Selection], dict[str, Any]]:
     given = {
         "n_models": request.models,
@@ -148,8 +131,8 @@ def _by_baseline(
     }
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     selections = select_with(
-        source.split,
-        source.learner,
+        split,
+        learner,
         request.method,
         budgets,
         remove=request.remove or "low",  # type: ignore[arg-type]  # checked there
@@ -159,9 +142,7 @@ def _by_baseline(
     )
     if request.refine:
         selections = [
-            refine(
-                s, source.split, source.learner, **_options(request), seed=request.seed, n_jobs=request.jobs
-            )
+            refine(s, split, learner, **_options(request), seed=request.seed, n_jobs=request.jobs)
             for s in selections
         ]
     return selections, {"remove": request.remove or "low"} if request.method in valuation_names() else {}

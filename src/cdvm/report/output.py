@@ -1,4 +1,4 @@
-"""Where a command writes: checked before any work is done, and written whole or not at all.
+"""Where results are written: checked before any work is done, and written whole or not at all.
 
 Files are made in a staging directory on the same filesystem and moved into place together. What a killed run
 leaves there is known by its name, taken back by the next run, and never mistaken for a user's file.
@@ -28,13 +28,15 @@ def check_directory(out: Path | None, *, force: bool, apart_from: str | None = N
     """Refuse an output directory that holds something, cannot be written, or is that of the store."""
     if out is None:
         if force:
-            raise InputError("--force is about a directory to write into: add --out, or leave it out")
+            raise InputError("force=True is about a directory to write into: add out=, or leave it out")
         return
     if apart_from is not None and out.absolute() == Path(apart_from).absolute():
-        raise InputError(f"--out {out} is the place of --store: name another directory")
+        raise InputError(f"out={str(out)!r} is the place of store=: name another directory")
     _try_out(out)
     if out.is_dir() and not force and any(out.iterdir()):
-        raise InputError(f"--out {out} is not empty: name another directory, or add --force to write into it")
+        raise InputError(
+            f"out={str(out)!r} is not empty: name another directory, or add force=True to write into it"
+        )
 
 
 def refuse_present(out: Path, names: Iterable[str], *, force: bool) -> None:
@@ -43,7 +45,8 @@ def refuse_present(out: Path, names: Iterable[str], *, force: bool) -> None:
     there = [name for name in names if os.path.lexists(out / name)]
     if there and not force:
         raise InputError(
-            f"--out {out} holds {there[0]} already: name another directory, or add --force to replace it"
+            f"out={str(out)!r} holds {there[0]} already: name another directory, or add "
+            "force=True to replace it"
         )
 
 
@@ -53,19 +56,21 @@ def check_file(
     """Refuse an output file that is there, that is one of the inputs, or that cannot be written."""
     if out is None:
         if force:
-            raise InputError("--force is about a file to write: add --out, or leave it out")
+            raise InputError("force=True is about a file to write: add out=, or leave it out")
         return
     if not out.name.lower().endswith(tuple(endings)):
-        raise InputError(f"--out {out} has no known ending: use {', '.join(endings)}")
+        raise InputError(f"out={str(out)!r} has no known ending: use {', '.join(endings)}")
     if os.path.isdir(out):
-        raise InputError(f"--out {out} is a directory: name a file")
+        raise InputError(f"out={str(out)!r} is a directory: name a file")
     if not os.path.isdir(out.absolute().parent):
-        raise InputError(f"--out {out} cannot be written: name a file in a directory that exists")
+        raise InputError(f"out={str(out)!r} cannot be written: name a file in a directory that exists")
     with _readable(out):
         _probe(out.absolute().parent, out.name)
     refuse_inputs([out], inputs)
     if os.path.lexists(out) and not force:
-        raise InputError(f"--out {out} is there already: name another file, or add --force to replace it")
+        raise InputError(
+            f"out={str(out)!r} is there already: name another file, or add force=True to replace it"
+        )
 
 
 def refuse_inputs(outputs: Iterable[Path], inputs: Iterable[Path | None]) -> None:
@@ -74,7 +79,7 @@ def refuse_inputs(outputs: Iterable[Path], inputs: Iterable[Path | None]) -> Non
     for out in outputs:
         for path in read:
             if os.path.exists(out) and os.path.samefile(out, path):
-                raise InputError(f"--out would overwrite {path}, which is read: name another place")
+                raise InputError(f"out= would overwrite {path}, which is read: name another place")
 
 
 @contextmanager
@@ -101,8 +106,8 @@ def together(out: Path) -> Iterator[Path]:
                 _move(staging, out)
     except OSError as error:
         raise InputError(
-            f"--out {out} cannot be written ({error.strerror or error}): nothing was left there; make room "
-            "or name another place, and run the same command again"
+            f"out={str(out)!r} cannot be written ({error.strerror or error}): nothing was left there; make "
+            "room or name another place, and run the same command again"
         ) from error
     finally:
         shutil.rmtree(staging, ignore_errors=True)
@@ -145,7 +150,7 @@ def _is_leftover(entry: str, name: str) -> bool:
 def _try_out(out: Path) -> None:
     """Refuse a directory that is none or cannot be written; what killed runs left there is taken back."""
     if os.path.exists(out) and not os.path.isdir(out):
-        raise InputError(f"--out {out} is a file: name a directory")
+        raise InputError(f"out={str(out)!r} is a file: name a directory")
     made: list[Path] = []
     with _readable(out):
         try:
@@ -174,7 +179,7 @@ def _readable(out: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or error
-        raise InputError(f"--out {out} cannot be written ({reason}): name another place") from error
+        raise InputError(f"out={str(out)!r} cannot be written ({reason}): name another place") from error
 
 
 def _nearest(path: Path) -> Path:

@@ -1,0 +1,69 @@
+"""The command line's words for numbers of rows."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from cdvm.errors import InputError
+
+__all__ = ["parse_amount", "parse_budgets", "parse_keep", "parse_test"]
+
+
+def parse_keep(word: str) -> tuple[str, float]:
+    """A name fit for a file, and the budget: a fraction (float) or a number of rows (int).
+
+    >>> parse_keep("5%"), parse_keep("0.05"), parse_keep("120")
+    (('5pct', 0.05), ('5pct', 0.05), ('120rows', 120))
+    """
+    amount = parse_amount("--keep", word)
+    return (f"{amount}rows" if isinstance(amount, int) else f"{100 * amount:.10g}pct"), amount
+
+
+def parse_budgets(words: list[str]) -> dict[str, float]:
+    """Budgets by name, from words and from lists of them with commas.
+
+    >>> parse_budgets(["5%,10%", "120"])
+    {'5pct': 0.05, '10pct': 0.1, '120rows': 120}
+    """
+    found: dict[str, float] = {}
+    for word in words:
+        parts = dict(map(parse_keep, word.split(",")))
+        if len({type(amount) for amount in parts.values()}) > 1:
+            raise InputError(
+                f"--keep {word!r} mixes fractions and numbers of rows: write 2.5%, or --keep twice"
+            )
+        found |= parts
+    return found
+
+
+def parse_amount(flag: str, word: str) -> float:
+    """A fraction (float) such as 5% or 0.05, or a number of rows (int) such as 120.
+
+    >>> parse_amount("--fraction", "2.5%"), parse_amount("--fraction", "40")
+    (0.025, 40)
+    """
+    text = word.strip()
+    if re.fullmatch(r"[+-]?\d+", text):
+        return int(text)
+    number = re.fullmatch(r"([+-]?\d*\.?\d+(?:[eE]-?\d+)?)\s*(%?)", text)
+    if number is None:
+        raise InputError(
+            f"{flag} {word!r}: use a fraction such as 5% or 0.05, or a number of rows such as 120"
+        )
+    return float(number[1]) / (100 if number[2] else 1)
+
+
+def parse_test(word: str) -> Path | float | None:
+    """Rows to report on: a fraction such as 20% or 0.2, a table, or None for nothing.
+
+    >>> parse_test("20%"), parse_test("")
+    (0.2, None)
+    """
+    number = re.fullmatch(r"(\d*\.?\d+)\s*(%?)", word.strip())
+    if number is None:
+        return Path(word) if word else None
+    fraction = float(number[1]) / (100 if number[2] else 1)
+    if not 0 < fraction < 1:
+        raise InputError(f"--test {word!r}: use a fraction between 0 and 1 such as 20%, or a table")
+    return fraction

@@ -1,0 +1,84 @@
+"""What a run found, as plain values: the content of ``summary.json`` and of every other report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from cdvm.datasets.source import Source
+from cdvm.evaluation.comparison import compare_with_random
+from cdvm.learners import Learner
+from cdvm.pruner.request import Chosen
+from cdvm.report.columns import told_columns
+
+__all__ = ["doubts_about", "summarize"]
+
+_DRAWS = 20
+
+
+def summarize(
+    source: Source, chosen: Chosen, others: dict[str, Learner], *, seed: int, jobs: int
+) -> dict[str, Any]:
+    """All metrics of a run as plain values; ``others`` are models to evaluate the chosen rows with."""
+    from cdvm import __version__
+
+    split = source.split
+    sets = [selection.rows for selection in chosen.selections.values()]
+    own = {source.learner_name: source.learner}
+    compared = {
+        name: compare_with_random(split, learner, sets, draws=_DRAWS, seed=seed, n_jobs=jobs)
+        for name, learner in (own | others).items()
+    }
+    told = ["fraction", "method", "seconds", "alpha", "kappa", "objective", "bound", "gap", "score"]
+    if any(selection.fits is not None for selection in chosen.selections.values()):
+        told += ["optimism", "fits"]
+    return {
+        "version": __version__,
+        "source": source.name,
+        "rows": split.n_table,
+        "candidates": split.n_rows,
+        "evaluation": "validation rows" if split.evaluation_rows is None else "out_of_bag",
+        "n_evaluation": len(split.evaluation[1]),
+        "validation_rows": 0 if split.y_val is None else len(split.y_val),
+        "test_rows": 0 if split.y_test is None else len(split.y_test),
+        "metric": "accuracy" if split.task == "classification" else "R2",
+        "learner": source.learner_name,
+        "learner_settings": source.learner.spec(),
+        "standardised": source.scaled,
+        "columns": told_columns(split.preparation),
+        "seed": seed,
+        "random_draws": _DRAWS,
+        "method": chosen.method,
+        **chosen.details,
+        "budgets": {
+            name: {
+                "rows": len(selection),
+                **{key: getattr(selection, "retained" if key == "fraction" else key) for key in told},
+                "evaluated_with": {
+                    model: {part: asdict(found) for part, found in lines[number].items()}
+                    for model, lines in compared.items()
+                },
+            }
+            for number, (name, selection) in enumerate(chosen.selections.items())
+        },
+    }
+
+
+def doubts_about(report: dict[str, Any]) -> Iterator[str]:
+    """Budgets whose rows are no better than random ones, on the rows that had the least part in choosing."""
+    shown = {"test": "held-out rows", "validation": "validation rows", "outside": "other rows"}
+    for line in report["budgets"].values():
+        parts = line["evaluated_with"][report["learner"]]
+        part = next(part for part in shown if part in parts)
+        found = parts[part]
+        if line["rows"] == report["candidates"]:  # random rows are the same rows
+            continue
+        error = found["random_std"] / math.sqrt(report["random_draws"])
+        above = found["kept"] - found["random"]
+        numbers = f"{found['kept']:.3f} against {found['random']:.3f}±{error:.3f} on the {shown[part]}"
+        if above <= 0:
+            yield f"the {line['rows']} kept rows are no better than random rows ({numbers})"
+        elif above <= error:
+            yield f"the {line['rows']} kept rows are not clearly better than random rows ({numbers})"

@@ -1,0 +1,121 @@
+"""What ``cdvm prune`` shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from cdvm.report.columns import columns_table
+
+__all__ = ["print_summary"]
+
+
+def print_summary(report: dict[str, Any], out: Path | None) -> None:
+    """A table for every model, and a few sentences."""
+    from rich.console import Console
+
+    console = Console()
+    if any(_is_remarkable(line) for line in report.get("columns", [])):
+        console.print(columns_table(report["columns"]))
+    for model in next(iter(report["budgets"].values()))["evaluated_with"]:
+        console.print(_table(report, model))
+    for sentence in _sentences(report, out):
+        console.print(sentence, highlight=False)
+
+
+def _is_remarkable(column: dict[str, Any]) -> bool:
+    """Whether a column became anything but the number it was."""
+    return column["kind"] != "number" or bool(column["missing"] or column["reason"])
+
+
+def _table(report: dict[str, Any], model: str) -> Any:
+    """Scores of one model: trained on the kept rows, on as many random rows, on all."""
+    from rich import box
+    from rich.table import Table as RichTable
+
+    own, lines = model == report["learner"], list(report["budgets"].values())
+    parts = {"validation": "validation", "outside": "other rows", "test": "held-out"}
+    parts = {part: name for part, name in parts.items() if part in lines[0]["evaluated_with"][model]}
+    refined = any("fits" in line for line in lines)
+    certified = own and lines[0]["gap"] is not None and not refined  # of the program, which is left behind
+    grid = RichTable(
+        title=f"{report['source']}: {report['metric']} of {model} trained on {report['method']}'s rows"
+        + ", refined" * refined,
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
+    for heading in ("keep", "rows"):
+        grid.add_column(heading, justify="right")
+    for name in parts.values():
+        grid.add_column(f"{name}\nkept", justify="right", style="bold")
+        grid.add_column("\nrandom", justify="right")
+    for heading in ["gap"] * certified + ["seconds"] * own:
+        grid.add_column(heading, justify="right")
+    for line in lines:
+        cells = [f"{line['fraction']:.1%}", str(line["rows"])]
+        for part in parts:
+            f = line["evaluated_with"][model][part]
+            cells += [f"{f['kept']:.3f}", f"{f['random']:.3f}±{f['random_std']:.3f}"]
+        cells += [f"{line['gap']:.2%}"] if certified else []
+        cells += [f"{line['seconds']:.2f}"] if own else []
+        grid.add_row(*cells)
+    grid.add_section()
+    all_rows = [[f"{lines[0]['evaluated_with'][model][part]['all_rows']:.3f}", ""] for part in parts]
+    grid.add_row("all", str(report["candidates"]), *(cell for pair in all_rows for cell in pair))
+    return grid
+
+
+def _sentences(report: dict[str, Any], out: Path | None) -> list[str]:
+    rows, candidates = report["rows"], report["candidates"]
+    uses = {"validation_rows": "to choose with", "test_rows": "to report on"}
+    others = " and ".join(f"{report[part]} {use}" for part, use in uses.items() if report[part])
+    if rows > candidates:
+        held = others.replace(" to ", " were held out to ", 1)
+        split = (
+            f"Of {rows} rows, {held}; rows were kept from the other {candidates}, and shares refer to those."
+        )
+    else:
+        split = f"All {rows} rows were candidates."
+        if others:
+            split += f" There were {others.replace(' to ', ' others to ', 1)}."
+    evaluation = ""
+    if report["evaluation"] == "out_of_bag":
+        evaluation = (
+            "Models were evaluated on rows they did not see. 'Other rows' are those outside each set, which "
+            "choosing has seen (all: five-fold cross-validation)"
+        )
+        evaluation += "." if report["test_rows"] else "; --test 20% reports on rows it has not."
+    how = ""
+    if "fit_seconds" in report:
+        how = (
+            f"{report['models']} {report['learner']} models on random subsets of {report['inclusion']:.1%} "
+            f"took {report['fit_seconds']:.1f} s"
+        )
+        if report["degenerate_models"]:
+            how += f"; {report['degenerate_models']} gave every evaluation row the same answer"
+        how += "."
+    how += _refining(list(report["budgets"].values()))
+    lines = report["budgets"].values()
+    gap = ""
+    if any(line["gap"] is not None and "fits" not in line for line in lines):
+        gap = (
+            "Gap: what the set lacks, at most, to the largest objective of the program for as many rows; it "
+            "says nothing about accuracy."
+        )
+    random = f"Random rows: mean ± standard deviation of {report['random_draws']} draws."
+    where = f"Written to {out}: kept rows, selection.csv, summary.json." if out is not None else ""
+    return [s for s in (split, evaluation, how, gap, random, where) if s]
+
+
+def _refining(lines: list[dict[str, Any]]) -> str:
+    """What refining did."""
+    refined = [line for line in lines if "fits" in line]
+    if not refined:
+        return ""
+    told = f" Rows were then exchanged for better ones by up to {max(x['fits'] for x in refined)} fits"
+    optimism = [line["optimism"] for line in refined if line["optimism"] is not None]
+    if not optimism:
+        return f"{told}."
+    if max(optimism) < 0.0005:
+        return f"{told}; evaluation rows held back saw all of the gain."
+    return f"{told}; evaluation rows held back saw up to {max(optimism):.3f} less of the gain."
