@@ -36,8 +36,11 @@ def run(
     target: Target = "target",
     dataset: DatasetName = "",
     models: Annotated[
-        str, typer.Option(help="Models to train, FIRST:STOP (STOP is not trained), or how many.")
-    ] = "5000",
+        str,
+        typer.Option(
+            help="Models to train, FIRST:STOP (STOP is not trained), or how many.", show_default="5000"
+        ),
+    ] = "",
     store: Annotated[str, typer.Option(help="Directory or address (s3://…) for the outcomes.")] = "",
     validation: EvaluationRows = "",
     test: TestRows = "",
@@ -65,13 +68,14 @@ def run(
     from cdvm.cli.parsing import parse_test
     from cdvm.datasets.source import load_source
     from cdvm.pruner.request import placed, record_models
+    from cdvm.sampling import N_MODELS
 
     if not store:
         raise InputError("name a place for the outcomes, e.g. --store runs/")
     held_out = parse_test(test)
     if isinstance(held_out, Path):
         raise InputError(f"--test {test} plays no part in training models: leave it out")
-    numbers = parse_models(models)
+    numbers = parse_models(models) if models else range(N_MODELS)
     source = load_source(
         table,
         target,

@@ -21,6 +21,7 @@ from cdvm._runtime.parameters import (
 from cdvm.data.scaling import SCALE
 from cdvm.evaluation.refinement.refine import check_options
 from cdvm.learners.needs import PREPARE
+from cdvm.optimize.program import check_alpha, check_kappa
 from cdvm.optimize.solvers.dispatch import Method
 from cdvm.sampling import N_MODELS, DesignKind
 
@@ -34,8 +35,6 @@ RULES = {
     "n_models": whole(2, example=N_MODELS),
     "inclusion": number(lambda p: 0 < p <= 1, "a probability between 0 and 1") | one_of("auto"),
     "budget": whole(1) | _FRACTION,
-    "alpha": number(lambda alpha: 0 <= alpha <= 1, "a number between 0 and 1"),
-    "kappa": number(lambda kappa: kappa >= 0, "a finite number of at least 0") | one_of("auto"),
     "tune": one_of(None, "grid"),
     "design": one_of(*get_args(DesignKind)),
     "outcome": OUTCOME,
@@ -62,6 +61,8 @@ CHOOSING = ("budget", "alpha", "kappa", "tune", "solver", "rounding", "refine")
 def check_settings(given: dict[str, Any], defaults: dict[str, Any]) -> None:
     """Complain about values that cannot be used, and about those that others leave without effect."""
     check(RULES, given)
+    check_alpha(given["alpha"])
+    check_kappa(given["kappa"])
     parse_bytes(given["memory_limit"])
     check_options(refine_options(given["refine"]))
     if given["tune"] == "grid":
