@@ -67,6 +67,50 @@ def test_rows_never_or_always_seen_have_attribution_zero_and_are_counted():
     assert implicit.dense()[0].tolist() == [1.0, -0.5]
 
 
+def test_rows_seen_by_all_models_but_one_or_by_one_alone_have_attributions():
+    members = sparse.csr_array(np.array([[1, 1], [0, 1], [0, 1], [0, 0]]))
+    implicit = ImplicitAttribution(members, np.array([[1.0], [4.0], [7.0], [2.0]]))
+    assert implicit.n_unusable == 0
+    np.testing.assert_allclose(implicit.dense(), [[1 - 13 / 3], [4 - 2]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("most", [50 * 13, 50 * 13 - 1])
+def test_many_outcomes_are_kept_as_bits(rng, most, monkeypatch):
+    monkeypatch.setattr(module, "FLOAT_OUTCOMES", most)
+    right = rng.integers(0, 2, (50, 13)).astype(np.uint8)
+    none = np.empty(0, dtype=np.int64)
+    outcomes = Outcomes(Design(30, 0.3), np.arange(50), np.packbits(right, axis=1), 13, none, {})
+    made = ImplicitAttribution.from_outcomes(outcomes)
+    assert isinstance(made.outcomes, Bits) == (most < 50 * 13)
+    assert np.allclose(made.dense(), naive(outcomes.design.take(range(50)).members, right), atol=1e-6)
+
+
+@pytest.mark.parametrize("compact", [False, True])
+@pytest.mark.parametrize("at_once", [1, 30, 1 << 22])
+def test_outcomes_out_of_bag_are_evaluated_without_the_models_that_saw_the_row(
+    rng, compact, at_once, monkeypatch
+):
+    monkeypatch.setattr(module, "_POSITIONS", at_once)
+    right = rng.integers(0, 2, (60, 4)).astype(np.uint8)
+    design, rows = Design(30, 0.3, seed=2), np.array([3, 4, 11, 29])
+    manifest = {"evaluation_rows": rows.tolist()}
+    none = np.empty(0, dtype=np.int64)
+    outcomes = Outcomes(design, np.arange(60), np.packbits(right, axis=1), 4, none, manifest)
+    members = design.take(range(60)).members
+    seen = members.toarray()[:, rows] > 0
+    mean = np.array([right[~seen[:, j], j].mean() for j in range(4)])
+    made = ImplicitAttribution.from_outcomes(outcomes, compact=compact)
+    assert np.allclose(made.dense(), naive(members, np.where(seen, mean, right)), atol=1e-6)
+
+
+def test_standard_error_of_a_value_is_that_of_a_difference_of_two_means(rng):
+    members, outcomes, implicit = random_attribution(rng, models=25, inclusion=0.4)
+    seen, means = members.toarray() > 0, outcomes.mean(axis=1)
+    for row, error in enumerate(implicit.values_stderr()):
+        parts = means[seen[:, row]], means[~seen[:, row]]
+        assert error == pytest.approx(np.sqrt(sum(part.var(ddof=1) / len(part) for part in parts)))
+
+
 @pytest.mark.parametrize("kind", ["bernoulli", "fixed", "bootstrap"])
 def test_compact_attribution_of_outcomes_is_the_same(rng, kind, monkeypatch):
     monkeypatch.setattr(module, "_DRAWN", 200)  # membership drawn seven models at a time

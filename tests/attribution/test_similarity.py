@@ -98,6 +98,31 @@ def test_many_models_outweigh_a_prior_that_is_wrong(rng):
     assert abs(many.weights[1]) < 0.005
 
 
+@pytest.mark.parametrize("rows", [7, 20])
+def test_the_weights_of_a_mixture_are_those_of_least_squares(rng, rows, monkeypatch):
+    monkeypatch.setattr("cdvm.attribution.mixture._SAMPLED", 9 * rows)
+    models = noisy_models(rng.normal(0, 0.1, (20, 9)), 100, rng)
+    priors = [rng.normal(size=(20, 9)), rng.normal(size=(20, 9))]
+    mixed = mix_attributions(models, *map(MatrixAttribution, priors))
+    at = np.unique(np.linspace(0, 19, rows).astype(int))
+    parts = np.stack([part[at].ravel() for part in (models.dense(), *priors)])
+    # the truth has with the models' T its square less the noise, with the others what the models have
+    target = parts @ parts[0] - [np.nansum(models.stderr(at) ** 2), 0, 0]
+    assert target[0] > 0
+    np.testing.assert_allclose(mixed.weights, np.linalg.solve(parts @ parts.T, target), rtol=1e-6)
+    with pytest.raises(InputError, match="give at least two"):
+        mix_attributions(models)
+
+
+def test_a_mixture_of_noise_and_nothing_is_nothing(rng):
+    members = Design(20, 0.3).take(range(30)).members
+    models = ImplicitAttribution(members, rng.normal(size=(30, 9)))
+    noise = np.nansum(models.stderr() ** 2)
+    nothing = MatrixAttribution(np.zeros((20, 9)))
+    expected = max(0.0, 1 - noise / (models.dense() ** 2).sum())
+    assert mix_attributions(models, nothing).weights == pytest.approx((expected, 0.0), abs=1e-6)
+
+
 def test_a_mixture_answers_like_the_matrix_it_stands_for(rng, tmp_path):
     models = noisy_models(rng.normal(0, 0.02, (20, 9)), 100, rng)
     prior = MatrixAttribution(sparse.random_array((20, 9), density=0.3, rng=rng))

@@ -1,9 +1,13 @@
 import os
+from itertools import pairwise
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.naive_bayes import GaussianNB
 
 from cdvm import Design, SklearnLearner, record_outcomes, store_status
+from cdvm.outcomes.status import _rate, _union
 
 
 @pytest.fixture
@@ -41,3 +45,29 @@ def test_status_names_damaged_files_and_leaves_them(store):
     assert sorted(store.iterdir()) == before
     file.rename(file.with_name(file.name + ".damaged"))
     assert store_status(store).set_aside == [file.name + ".damaged"]
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 6)).map(lambda r: (r[0], sum(r))), max_size=8))
+@settings(max_examples=80, deadline=None)
+def test_ranges_unite_to_the_fewest_of_the_same_models(ranges):
+    united = _union(ranges)
+    assert [k for first, stop in united for k in range(first, stop)] == sorted(
+        {k for first, stop in ranges for k in range(first, stop)}
+    )
+    assert all(stop < first for (_, stop), (first, _) in pairwise(united))  # none that touch
+
+
+def test_the_rate_leaves_out_pauses_and_what_is_long_past():
+    steady = [(2.0 * k, 10) for k in range(6)]
+    assert _rate(steady) == pytest.approx(5.0)
+    assert _rate(steady[::-1]) == pytest.approx(5.0)
+    later = [(time + 40.0, models) for time, models in steady]  # a pause of 30, no more than 20 times 2
+    assert _rate(steady + later) == pytest.approx(110 / 50)
+    later = [(time + 51.0, models) for time, models in steady]
+    assert _rate(steady + later) == pytest.approx(100 / 20)
+    early = [(time - 500.0, 1000) for time, _ in steady]
+    long = [(float(k), 3) for k in range(100)]
+    assert _rate(early + long) == pytest.approx(3.0)
+    assert _rate([]) is None
+    assert _rate([(1.0, 10)]) is None
+    assert _rate([(1.0, 10), (1.0, 20)]) is None

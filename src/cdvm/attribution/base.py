@@ -136,6 +136,9 @@ class MatrixAttribution(Attribution):
     def __init__(self, matrix: Any) -> None:
         if sparse.issparse(matrix):
             self.matrix: Any = sparse.csr_array(matrix)
+            if not self.matrix.has_canonical_format:  # SciPy would mend that later, in the caller's arrays
+                self.matrix = self.matrix.copy()
+                self.matrix.sum_duplicates()
             entries = self.matrix.data
         else:
             self.matrix = entries = np.ascontiguousarray(matrix, dtype=np.float64)

@@ -79,7 +79,6 @@ def strongest_entries(
     if sparse.issparse(matrix):  # what is not stored is 0
         stored = sparse.csr_array(matrix, dtype=np.float32, copy=True)
         stored.eliminate_zeros()
-        stored.sort_indices()
         return _cut(stored, wanted), float(attribution.max())
     _check_memory(attribution, keep, wanted, memory)
     fraction = keep

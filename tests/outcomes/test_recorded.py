@@ -1,0 +1,106 @@
+"""Outcomes of some models: parts of them, together with others, and through a store."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cdvm import Design, InputError, Outcomes, StoreError
+from cdvm.outcomes.recorded import gather_chunks
+from cdvm.outcomes.store import Chunk
+
+DESIGN = Design(20, 0.3, seed=1)
+MANIFEST = {"design": DESIGN.describe(), "n_evaluation": 11, "learner": {"name": "x"}}
+
+
+def outcomes(models, kind="bits", manifest=MANIFEST):
+    """Outcomes that tell which model they are of; every third model is degenerate."""
+    models = np.array(sorted(models))
+    values = models[:, None] + np.arange(11)
+    data = {
+        "bits": lambda: np.packbits(values % 3 == 0, axis=1),
+        "answers": lambda: (values % 5).astype(np.int8),
+        "scores": lambda: values.astype(np.float32),
+    }[kind]()
+    return Outcomes(DESIGN, models, data, 11, models[models % 3 == 0], manifest)
+
+
+def assert_same(a, b):
+    assert a.models.tolist() == b.models.tolist()
+    assert a.degenerate_models.tolist() == b.degenerate_models.tolist()
+    assert a.data.dtype == b.data.dtype
+    assert (a.data == b.data).all()
+    assert (a.design, a.n_evaluation, a.manifest) == (b.design, b.n_evaluation, b.manifest)
+
+
+@pytest.mark.parametrize("kind", ["bits", "answers", "scores"])
+def test_values_are_right_or_wrong_or_scores(kind):
+    found = outcomes([0, 4], kind).values()
+    numbers = np.array([0, 4])[:, None] + np.arange(11)
+    expected = {"bits": numbers % 3 == 0, "answers": numbers % 5 == 0, "scores": numbers}[kind]
+    assert (found == expected).all()
+    assert found.dtype == (np.float32 if kind == "scores" else np.uint8)
+
+
+@pytest.mark.parametrize("kind", ["bits", "answers", "scores"])
+@pytest.mark.parametrize("models", [[0], [3, 4, 5], [0, 1, 5, 7, 8, 9, 40]])
+def test_models_with_gaps_go_through_a_store(kind, models, tmp_path):
+    made = outcomes(models, kind)
+    assert_same(Outcomes.load(made.save(tmp_path / "store")), made)
+
+
+@given(st.sets(st.integers(0, 30), min_size=1), st.data())
+@settings(max_examples=40, deadline=None)
+def test_parts_put_together_are_the_whole(models, data):
+    some = data.draw(st.sets(st.sampled_from(sorted(models))))
+    whole = outcomes(models)
+    if some and some != models:
+        assert_same(outcomes(some).merge(outcomes(models - some)), whole)
+    count = data.draw(st.integers(1, len(models)))
+    assert_same(whole.first(count), outcomes(sorted(models)[:count]))
+
+
+def test_models_in_both_or_of_other_runs_cannot_be_put_together():
+    with pytest.raises(StoreError, match=r"both hold model 2 \(2 in all\)"):
+        outcomes([1, 2, 3]).merge(outcomes([2, 3, 4]))
+    with pytest.raises(StoreError, match="different designs"):
+        outcomes([1]).merge(outcomes([2], manifest=MANIFEST | {"learner": {"name": "y"}}))
+    for count in (0, 4):
+        with pytest.raises(InputError, match=f"n_models={count}: use 1 to the 3 there are"):
+            outcomes([1, 2, 3]).first(count)
+
+
+def chunk(first, stop):
+    part = outcomes(range(first, stop))
+    return Chunk(first, stop, part.degenerate_models, part.data)
+
+
+def test_overlapping_ranges_of_several_writers_count_once():
+    chunks = [chunk(4, 9), chunk(0, 3), chunk(2, 5), chunk(20, 22)]
+    assert_same(gather_chunks(MANIFEST, chunks, where="here"), outcomes([*range(9), 20, 21]))
+    for only in (range(1, 6), range(3, 21), range(21, 30)):
+        expected = outcomes({*range(9), 20, 21} & set(only))
+        assert_same(gather_chunks(MANIFEST, chunks, where="here", only=only), expected)
+
+
+@pytest.mark.parametrize(
+    "manifest", [{}, MANIFEST | {"n_evaluation": "x"}, MANIFEST | {"design": {"rows": 3}}]
+)
+def test_a_store_that_describes_no_run_says_so(manifest):
+    with pytest.raises(StoreError, match="here describes no usable run"):
+        gather_chunks(manifest, [chunk(0, 2)], where="here")
+
+
+def test_chunks_that_do_not_fit_are_named():
+    wide = Chunk(2, 4, np.empty(0, dtype=np.int64), np.zeros((2, 3), dtype=np.uint8))
+    other = Chunk(2, 4, np.empty(0, dtype=np.int64), np.zeros((2, 11), dtype=np.float32))
+    for wrong in (wide, other):
+        with pytest.raises(StoreError, match="here holds outcomes of models 2 to 4 that do not fit its 11"):
+            gather_chunks(MANIFEST, [chunk(0, 2), wrong], where="here")
+
+
+def test_rows_evaluated_out_of_bag_are_all_or_those_listed():
+    assert outcomes([0]).evaluation_rows is None
+    everyone = outcomes([0], manifest=MANIFEST | {"evaluation_rows": "all"})
+    assert everyone.evaluation_rows.tolist() == list(range(11))
+    assert outcomes([0], manifest=MANIFEST | {"evaluation_rows": [3, 5]}).evaluation_rows.tolist() == [3, 5]
