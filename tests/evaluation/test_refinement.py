@@ -407,11 +407,12 @@ def test_bad_rows_leave_and_good_rows_enter(rare):
     assert bad in greedy
 
 
-@pytest.mark.parametrize("fits", range(50, 70))
-def test_never_more_trainings_than_allowed(noisy, fits):
-    for learner in (RidgeLearner(), PaperLearner(batch_size=15, epochs=2)):
+@pytest.mark.parametrize("fits", [50, 51, 52, 53, 71])
+def test_never_more_trainings_than_allowed_and_no_round_less(noisy, fits):
+    """A round tries 4 sets; where luck plays a part, also the best, and all five three times over."""
+    for learner, one_round in (RidgeLearner(), 4), (PaperLearner(batch_size=15, epochs=2), 5 + 3 * 5):
         found = refine(np.arange(20), noisy[0], learner, fits=fits, n_jobs=1)
-        assert fits - 2 * 64 < found.fits <= fits
+        assert fits - one_round < found.fits <= fits
 
 
 def test_a_module_of_pytorch_is_refined_as_a_learner_with_randomness(noisy):

@@ -140,7 +140,7 @@ class Search:
     def _spent(self) -> float:
         """Fraction of the fits, or of the time, that is used up; 1 where no further round fits."""
         left = self._limit - self.scorer.fits
-        again = self.scorer.stochastic * (1 + _REPEATS * (_CONTENDERS + 1))
+        again = self.scorer.stochastic * (1 + _REPEATS * (min(_CONTENDERS, self._proposals) + 1))
         if left < self._proposals + again:
             return 1.0
         fraction = self.scorer.fits / self._limit
