@@ -28,6 +28,7 @@ from scipy import sparse
 
 from cdvm.attribution.base import Attribution, MatrixAttribution, as_attribution
 from cdvm.errors import InputError
+from cdvm.optimize.conditions import Conditions
 
 __all__ = ["Program", "check_alpha", "check_kappa", "resolve_budget"]
 
@@ -81,6 +82,10 @@ class Program:
     alpha : float in [0, 1]
     kappa : float >= 0 or "auto"
         ``"auto"`` is max T + S · mean T.
+    importance : array of n_evaluation numbers, optional
+        What an evaluation row counts; 1 by default.
+    conditions : Conditions, optional
+        What the rows have to fulfil besides the budget, which is what may be spent where rows have costs.
 
     Examples
     --------
@@ -98,6 +103,8 @@ class Program:
     budget: int
     alpha: float
     kappa: float
+    importance: Vector | None
+    conditions: Conditions | None
 
     def __init__(
         self,
@@ -105,10 +112,17 @@ class Program:
         budget: float,
         alpha: float = 0.5,
         kappa: float | Literal["auto"] = "auto",
+        importance: Any = None,
+        conditions: Conditions | None = None,
     ) -> None:
         set_ = object.__setattr__
         set_(self, "attribution", as_attribution(attribution))
-        set_(self, "budget", resolve_budget(budget, self.n_rows))
+        set_(self, "conditions", conditions)
+        set_(self, "importance", _check_importance(importance, self.n_evaluation))
+        if conditions is not None and conditions.n_rows != self.n_rows:
+            raise InputError(f"conditions are on {conditions.n_rows} rows and T has {self.n_rows}")
+        spending = conditions is not None and conditions.costs is not None
+        set_(self, "budget", _check_spending(budget) if spending else resolve_budget(budget, self.n_rows))
         set_(self, "alpha", check_alpha(alpha))
         set_(self, "kappa", self.default_kappa() if check_kappa(kappa) == "auto" else float(kappa))
 
@@ -122,13 +136,75 @@ class Program:
 
     @cached_property
     def gains(self) -> Vector:
-        """T1: what each row adds to all evaluation rows together."""
+        """T1: what each row adds to all evaluation rows together, each as important as it is."""
+        if self.importance is not None:
+            return self.attribution.matvec(self.importance)
         return self.attribution.row_sums()
+
+    @cached_property
+    def rewards(self) -> Vector:
+        """What each row earns before anything is taken away: alpha·T1."""
+        return self.alpha * self.gains
+
+    # Numbers here, one for each evaluation row or row in a program with conditions.
+    @property
+    def penalties(self) -> Any:
+        """What an evaluation row's influence beyond its cap costs: 1 − alpha."""
+        return (1.0 - self.alpha) * (1.0 if self.importance is None else self.importance)
+
+    @property
+    def caps(self) -> Any:
+        """Influence on an evaluation row that is enough: kappa."""
+        return self.kappa
+
+    @property
+    def upper(self) -> Any:
+        """The largest weight of a row."""
+        return 1.0
+
+    @property
+    def whole(self) -> bool:
+        """Whether the budget is all rows, so that there is nothing to choose."""
+        return self.n_needed == self.n_rows
+
+    @cached_property
+    def n_needed(self) -> int:
+        """Rows that the budget is enough for: the budget itself, or the cheapest that it buys."""
+        costs = None if self.conditions is None else self.conditions.costs
+        if costs is None:
+            return self.budget
+        return max(1, int(np.searchsorted(np.cumsum(np.sort(costs)), self.budget, side="right")))
+
+    def importance_or_one(self) -> Vector:
+        """The importance of every evaluation row."""
+        return np.ones(self.n_evaluation) if self.importance is None else self.importance
+
+    def middle(self) -> Vector:
+        """Multipliers to start from."""
+        return np.full(self.n_evaluation, 0.5 * self.penalties)
+
+    def level(self, reduced: NDArray[Any]) -> float:
+        """The reduced gain of the last row that the budget has room for."""
+        return float(np.partition(reduced, self.n_rows - self.budget)[self.n_rows - self.budget])
+
+    def restricted(self, rows: NDArray[Any], block: NDArray[np.float64]) -> Program:
+        """The same program on some rows only, whose block of T is known."""
+        return Program(MatrixAttribution(block), self.budget, self.alpha, self.kappa, self.importance)
+
+    def uniform(self) -> Vector:
+        """Feasible weights that prefer no row."""
+        return np.full(self.n_rows, self.budget / self.n_rows)
+
+    def greedy(self) -> Vector:
+        """Feasible weights of the largest total reward."""
+        weights = np.zeros(self.n_rows)
+        weights[np.argpartition(-self.rewards, self.budget - 1)[: self.budget]] = 1.0
+        return weights
 
     def default_kappa(self) -> float:
         """The paper's default, max T + S · mean T, and never below 0."""
         mean = float(self.attribution.row_sums().sum()) / (self.n_rows * self.n_evaluation)
-        return max(0.0, self.attribution.max() + self.budget * mean)
+        return max(0.0, self.attribution.max() + self.n_needed * mean)
 
     def replace(self, **changes: Any) -> Program:
         """The same program with another budget, alpha or kappa; what T1 cost is not paid again."""
@@ -153,22 +229,24 @@ class Program:
 
     def objective_at(self, influence: NDArray[Any]) -> float:
         """The objective where every evaluation row gets ``influence``."""
-        excess = np.maximum(influence - self.kappa, 0.0).sum()
-        return float(self.alpha * influence.sum() - (1.0 - self.alpha) * excess)
+        excess = np.maximum(influence - self.kappa, 0.0)
+        if self.importance is not None:
+            influence, excess = self.importance * influence, self.importance * excess
+        return float(self.alpha * influence.sum() - (1.0 - self.alpha) * excess.sum())
 
     def bound(self, multipliers: NDArray[Any]) -> float:
         """Upper bound on every feasible objective, from multipliers clipped into [0, 1 − alpha].
 
         Where the budget is all rows there is one feasible objective, and no other bound is as good.
         """
-        if self.budget == self.n_rows:
+        if self.whole:
             return self.objective(np.ones(self.n_rows))
-        lam = np.clip(np.asarray(multipliers, dtype=np.float64), 0.0, 1.0 - self.alpha)
+        lam = np.clip(np.asarray(multipliers, dtype=np.float64), 0.0, self.penalties)
         return self.bound_at(lam, self.reduced_gains(lam))
 
     def reduced_gains(self, multipliers: NDArray[Any]) -> Vector:
         """``alpha·T1 − Tλ``: what a row is worth where an evaluation row's influence costs λ."""
-        return np.asarray(self.alpha * self.gains - self.attribution.matvec(multipliers))
+        return np.asarray(self.rewards - self.attribution.matvec(multipliers))
 
     def bound_at(self, multipliers: NDArray[Any], reduced: NDArray[Any]) -> float:
         """The bound of multipliers in [0, 1 − alpha] whose :meth:`reduced_gains` are known."""
@@ -187,7 +265,24 @@ class Program:
         # gains and losses of a row may cancel, and what rounding leaves of them measures nothing
         matrix = getattr(self.attribution, "matrix", None)
         total = np.abs(self.gains) if matrix is None else np.asarray(np.abs(matrix).sum(axis=1))
-        return _sum_of_largest(total, self.budget) or 1.0
+        return _sum_of_largest(total, self.n_needed) or 1.0
+
+
+def _check_spending(budget: Any) -> float:
+    if isinstance(budget, bool) or not isinstance(budget, Real) or not 0 < float(budget) < np.inf:
+        raise InputError(f"budget={budget!r}: where rows have costs, use what may be spent, above 0")
+    return float(budget)
+
+
+def _check_importance(importance: Any, n_evaluation: int) -> Vector | None:
+    if importance is None:
+        return None
+    found = np.asarray(importance, dtype=np.float64)
+    if found.shape != (n_evaluation,) or not np.isfinite(found).all() or (found < 0).any():
+        raise InputError(
+            f"importance: use {n_evaluation} finite numbers of at least 0, one for each evaluation row"
+        )
+    return found
 
 
 def _sum_of_largest(values: NDArray[Any], count: int) -> float:

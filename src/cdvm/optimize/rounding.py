@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from cdvm.errors import InputError
+from cdvm.optimize.conditions import Conditions
 from cdvm.optimize.program import Program
+from cdvm.optimize.room import Room, fill_blocks
 
 __all__ = ["class_floors", "keep_classes", "loss_of", "swap_search", "top_rows"]
 
@@ -33,8 +35,20 @@ def top_rows(program: Program, weights: NDArray[Any]) -> Rows:
     """
     # solvers agree on weights to about 1e-9: below that, a difference is no preference
     rounded = np.round(np.asarray(weights, dtype=np.float64), 9)
+    if program.conditions is not None:
+        return _fulfilling(program, program.conditions, rounded)
     order = np.lexsort((np.arange(program.n_rows), -program.gains, -rounded))
     return np.sort(order[: program.budget])
+
+
+def _fulfilling(program: Program, conditions: Conditions, weights: NDArray[Any]) -> Rows:
+    """Blocks of largest weight that fulfil the conditions; of equal ones those of most gain a price."""
+    members = conditions.members
+    size = np.asarray(members.sum(axis=1)).ravel()
+    gains = (members @ program.gains) / conditions.prices
+    order = np.lexsort((np.arange(len(size)), -gains, -(members @ weights) / size))
+    chosen = fill_blocks(conditions, program.budget, order)
+    return np.flatnonzero(chosen[conditions.block])
 
 
 def loss_of(program: Program, rows: NDArray[Any], bound: float) -> tuple[float, float]:
@@ -70,6 +84,8 @@ def swap_search(program: Program, rows: NDArray[Any], *, candidates: int = 64, p
     array([1, 2])
     """
     start = np.unique(np.asarray(rows, dtype=np.int64))
+    if program.conditions is not None:
+        return _swap_blocks(program, program.conditions, start, candidates, passes)
     if len(start) != program.budget or start[0] < 0 or start[-1] >= program.n_rows:
         raise InputError(
             f"rows holds {len(start)} distinct rows: use {program.budget} of {program.n_rows}, as budgeted"
@@ -135,11 +151,65 @@ def keep_classes(program: Program, rows: NDArray[Any], weights: NDArray[Any], y:
     return np.sort(kept)
 
 
+def _swap_blocks(program: Program, conditions: Conditions, start: Rows, candidates: int, passes: int) -> Rows:
+    """The swap search over blocks, by exchanges and additions that keep to the conditions."""
+    chosen = np.zeros(conditions.members.shape[0], dtype=np.bool_)
+    chosen[conditions.block[start]] = True
+    room = Room(conditions, program.budget, chosen)
+    influence = program.influence(_indicator(program, start))
+    before = program.objective_at(influence)
+    for _ in range(passes):
+        rank = np.asarray(conditions.members @ _slope_gains(program, influence)) / conditions.prices
+        inside = np.flatnonzero(room.chosen & ~conditions.fixed[0])
+        outside = np.flatnonzero(~room.chosen & ~conditions.fixed[1])
+        inside = inside[np.argsort(rank[inside], kind="stable")[:candidates]]
+        outside = outside[np.argsort(-rank[outside], kind="stable")[:candidates]]
+        if not len(outside):
+            break
+        needed = np.concatenate([inside, outside])
+        rows = np.flatnonzero(np.isin(conditions.block, needed))
+        sums = conditions.members[needed][:, rows] @ program.attribution.block(rows)
+        own, other = sums[: len(inside)], sums[len(inside) :]
+        influence, changed = _exchange(program, room, influence, inside, outside, own, other)
+        if not changed:
+            break
+    found = np.flatnonzero(room.chosen[conditions.block])
+    return found if program.objective(_indicator(program, found)) > before else start
+
+
+def _exchange(
+    program: Program,
+    room: Room,
+    influence: NDArray[np.float64],
+    inside: NDArray[np.intp],
+    outside: NDArray[np.intp],
+    own: NDArray[np.float64],
+    other: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], bool]:
+    """Take in what fits and helps, in an empty place or in that of a block of the set."""
+    changed = False
+    for k in [None, *range(len(inside))]:
+        without = influence if k is None else influence - own[k]
+        fits = room.admits(outside, None if k is None else int(inside[k]))
+        if k is None and room.conditions.exact:
+            continue
+        gains = np.array([program.objective_at(without + row) for row in other[fits]])
+        present = program.objective_at(influence)
+        if not len(gains) or gains.max() <= present + 1e-10 * abs(present):
+            continue
+        best = int(np.flatnonzero(fits)[gains.argmax()])
+        if k is not None:
+            room.remove(int(inside[k]))
+        room.add(int(outside[best]))
+        influence, changed = without + other[best], True
+    return influence, changed
+
+
 def _sweep(
     program: Program, chosen: NDArray[np.float64], influence: NDArray[np.float64], candidates: int
 ) -> tuple[NDArray[np.float64], int]:
     """Try the weakest rows of the set against the strongest outside; changes ``chosen`` in place."""
-    reward, weight, kappa = program.alpha * program.gains, 1.0 - program.alpha, program.kappa
+    reward, weight, kappa = program.rewards, program.penalties, program.kappa
     inside, outside = _edge(program, chosen, influence, candidates)
     own, other = program.attribution.block(inside), program.attribution.block(outside)
     above = influence - kappa
@@ -148,8 +218,8 @@ def _sweep(
     for k, row in enumerate(inside):
         without = above - own[k]
         np.maximum(np.add(other, without, out=work), 0.0, out=work)
-        scores = reward[outside] - weight * work.sum(axis=1)
-        present = reward[row] - weight * np.maximum(above, 0.0).sum()
+        scores = reward[outside] - _weighed(work, weight)
+        present = reward[row] - float(_weighed(np.maximum(above, 0.0), weight))
         best = int(scores.argmax())
         if scores[best] > present + 1e-10 * max(abs(present), abs(scores[best])):
             above = without + other[best]
@@ -159,18 +229,29 @@ def _sweep(
     return above + kappa, swaps
 
 
+def _weighed(excess: NDArray[np.float64], weight: Any) -> Any:
+    """Excess of each set, over the evaluation rows at their penalties."""
+    return excess @ weight if np.ndim(weight) else weight * excess.sum(axis=-1)
+
+
 def _edge(
     program: Program, chosen: NDArray[np.float64], influence: NDArray[np.float64], candidates: int
 ) -> tuple[Rows, Rows]:
     """The rows of the set that the slope ranks lowest, and the rows outside that it ranks highest."""
     members, others = np.flatnonzero(chosen), np.flatnonzero(chosen == 0)
-    sample = program.attribution.block(members[:candidates])
-    spread = float(np.sqrt(np.mean(sample**2))) or 1.0
-    slope = (1.0 - program.alpha) * ndtr((influence - program.kappa) / spread)
-    rank = program.alpha * program.gains - program.attribution.matvec(slope)
+    rank = _slope_gains(program, influence, members[:candidates])
     inside = members[np.argsort(rank[members], kind="stable")[:candidates]]
     outside = others[np.argsort(-rank[others], kind="stable")[:candidates]]
     return inside, outside
+
+
+def _slope_gains(
+    program: Program, influence: NDArray[np.float64], sample: Rows | slice = slice(0, 64)
+) -> NDArray[np.float64]:
+    """What each row is worth at the margin, the slope smoothed over the size of a typical entry of T."""
+    spread = float(np.sqrt(np.mean(program.attribution.block(sample) ** 2))) or 1.0
+    slope = program.penalties * ndtr((influence - program.kappa) / spread)
+    return np.asarray(program.rewards - program.attribution.matvec(slope))
 
 
 def _indicator(program: Program, rows: NDArray[Any]) -> NDArray[np.float64]:

@@ -62,9 +62,9 @@ def test_rows_that_enter_are_the_best_outside_the_working_set():
     reduced = np.array([5.0, 1.0, 4.0, 3.0, 2.0, 6.0, 3.5])
     # among the working rows 1, 2, 3 the second best has 3
     rows = np.array([1, 2, 3])
-    assert _promising(reduced, rows, size=2, most=10).tolist() == [5, 0, 6]
-    assert _promising(reduced, rows, size=2, most=2).tolist() == [5, 0]
-    assert _promising(reduced, np.arange(7), size=2, most=2).tolist() == []
+    assert _promising(reduced, rows, level=3.0, most=10).tolist() == [5, 0, 6]
+    assert _promising(reduced, rows, level=3.0, most=2).tolist() == [5, 0]
+    assert _promising(reduced, np.arange(7), level=3.0, most=2).tolist() == []
 
 
 def test_the_first_rows_are_those_of_large_gain_and_some_of_every_kind():

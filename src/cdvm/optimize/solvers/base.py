@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,9 @@ class Solution:
     iterations : int
     build_seconds, solve_seconds : float
     method : str
+    prices : dict
+        By group and limit ("at_least", "at_most"), where it binds: a number between what one row more would
+        gain and what one row fewer would cost.
     """
 
     weights: NDArray[np.float64]
@@ -44,6 +47,7 @@ class Solution:
     build_seconds: float
     solve_seconds: float
     method: str
+    prices: dict[tuple[Any, str], float] = field(default_factory=dict)
 
 
 def finish(
@@ -62,8 +66,8 @@ def finish(
 
     ``bound`` overrides the closed-form bound where a solver proved a tighter one (the mixed-integer program).
     """
-    feasible = _feasible(weights, program.budget)
-    lam = np.clip(multipliers, 0.0, 1.0 - program.alpha)
+    feasible = _feasible(weights, program.budget, program.upper)
+    lam = np.clip(multipliers, 0.0, program.penalties)
     objective = program.objective(feasible)
     proven = program.bound(lam) if bound is None else bound
     return Solution(
@@ -80,12 +84,12 @@ def finish(
     )
 
 
-def _feasible(weights: NDArray[np.float64], size: int) -> NDArray[np.float64]:
-    """Weights moved by their rounding error back into 0 ≤ w ≤ 1, Σw = size."""
-    w = np.clip(np.asarray(weights, dtype=np.float64), 0.0, 1.0)
+def _feasible(weights: NDArray[np.float64], size: float, upper: Any) -> NDArray[np.float64]:
+    """Weights moved by their rounding error back into 0 ≤ w ≤ upper, Σw = size."""
+    w = np.clip(np.asarray(weights, dtype=np.float64), 0.0, upper)
     missing = size - w.sum()
-    room = 1.0 - w if missing > 0 else w
+    room = upper - w if missing > 0 else w
     total = room.sum()
     if total > 0:
         w = w + missing * room / total
-    return np.clip(w, 0.0, 1.0)
+    return np.clip(w, 0.0, upper)

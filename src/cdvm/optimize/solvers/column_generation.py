@@ -14,7 +14,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cdvm.attribution.base import MatrixAttribution
 from cdvm.errors import InputError
 from cdvm.optimize.program import Program
 from cdvm.optimize.solvers.base import Solution, finish
@@ -61,7 +60,7 @@ def solve_column_generation(
     >>> solution.status, solution.gap <= 1e-6
     ('optimal', True)
     """
-    n, size, step = program.n_rows, program.budget, _step(program, working, tolerance)
+    n, step = program.n_rows, _step(program, working, tolerance)
     started = time.perf_counter()
     rows = _first_rows(program, step, warm)
     block = program.attribution.block(rows)
@@ -70,14 +69,14 @@ def solve_column_generation(
     rounds, gap = 0, np.inf
     while True:
         rounds += 1
-        small = _solve_small(program, block, inner, tolerance)
+        small = _solve_small(program, rows, block, inner, tolerance)
         reduced = program.reduced_gains(small.multipliers)
         proven = program.bound_at(small.multipliers, reduced)
         if proven < bound:
             bound, multipliers = proven, small.multipliers
         gap = program.gap(small.objective, bound)
         # no fresh rows above the tolerance: only rounding errors lie between objective and bound
-        fresh = _promising(reduced, rows, size, step)
+        fresh = _promising(reduced, rows, program.restricted(rows, block).level(reduced[rows]), step)
         if gap <= tolerance or rounds == max_iterations or not len(fresh):
             break
         rows = np.concatenate([rows, fresh])
@@ -99,9 +98,9 @@ def solve_column_generation(
 def _step(program: Program, working: int | None, tolerance: float) -> int:
     if not tolerance > 0:
         raise InputError(f"tolerance={tolerance!r}: use a positive number, e.g. 1e-6")
-    wanted = _WORKING * (program.budget + program.n_evaluation) if working is None else working
-    if wanted < program.budget:
-        raise InputError(f"working={working}: the first rows must be at least the budget, {program.budget}")
+    wanted = _WORKING * (program.n_needed + program.n_evaluation) if working is None else working
+    if wanted < program.n_needed:
+        raise InputError(f"working={working}: the first rows must be at least the budget, {program.n_needed}")
     return min(program.n_rows, wanted)
 
 
@@ -114,17 +113,19 @@ def _first_rows(program: Program, count: int, warm: Solution | None) -> Rows:
         rank = np.lexsort((-reduced, -np.round(warm.weights, 6)))
         return np.sort(rank[:count])
     by_gain = np.argsort(-program.gains, kind="stable")
-    half = max(program.budget, count // 2)
+    half = max(program.n_needed, count // 2)
     others = by_gain[half:]
     spread = others[np.linspace(0, len(others) - 1, count - half).astype(np.intp)] if len(others) else others
     return np.unique(np.concatenate([by_gain[:half], spread]))
 
 
-def _solve_small(program: Program, block: NDArray[np.float64], inner: str, tolerance: float) -> Solution:
+def _solve_small(
+    program: Program, rows: Rows, block: NDArray[np.float64], inner: str, tolerance: float
+) -> Solution:
     from cdvm.optimize.solvers.highs import solve_lp
     from cdvm.optimize.solvers.interior_point import solve_interior_point
 
-    small = Program(MatrixAttribution(block), program.budget, program.alpha, program.kappa)
+    small = program.restricted(rows, block)
     if inner == "interior_point":
         return solve_interior_point(small, tolerance=tolerance / 10)
     if inner == "highs":
@@ -132,10 +133,8 @@ def _solve_small(program: Program, block: NDArray[np.float64], inner: str, toler
     raise InputError(f"inner={inner!r}: choose from interior_point, highs")
 
 
-def _promising(reduced: Vector, rows: Rows, size: int, most: int) -> Rows:
+def _promising(reduced: Vector, rows: Rows, level: float, most: int) -> Rows:
     """Rows outside the working set whose reduced gain beats the working set's S-th, best first."""
-    inside = reduced[rows]
-    level = np.partition(inside, len(inside) - size)[len(inside) - size]
     outside = reduced.copy()
     outside[rows] = -np.inf
     better = np.flatnonzero(outside > level)

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 from cdvm.errors import InputError
 from cdvm.optimize.program import Program
 from cdvm.optimize.solvers.base import Solution
+from cdvm.optimize.solvers.conditioned import solve_conditioned
 
 __all__ = ["DENSE_ENTRIES", "FACTOR_ORDER", "Method", "Solution", "resolve_method", "solve"]
 
@@ -74,5 +75,7 @@ def solve(program: Program, method: Method = "auto", **options: Any) -> Solution
     for option in options:
         if option not in known:
             raise InputError(f"method {resolved!r} has no option {option!r}: it has {', '.join(known)}")
+    if program.conditions is not None and resolved not in ("highs", "milp"):
+        return solve_conditioned(program, function, **options)
     solution: Solution = function(program, **options)
     return solution

@@ -135,8 +135,7 @@ class _Run:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.n, self.m, self.budget = program.n_rows, program.n_evaluation, program.budget
-        self.reward = program.alpha * program.gains
-        self.penalty = 1.0 - program.alpha
+        self.reward, self.penalty = program.rewards, program.penalties
         # a single-precision matrix would be copied to double at every product with a double vector
         matrix = getattr(program.attribution, "matrix", None)
         self._dtype = np.float32 if getattr(matrix, "dtype", None) == np.float32 else np.float64
@@ -161,26 +160,25 @@ class _Run:
 
     def offer_bound(self, lam: Vector, t_lam: Vector) -> None:
         """Keep the multipliers if they prove the best bound so far."""
-        whole = self.budget == self.n  # then there is one feasible objective
-        bound = self.objective if whole else self.program.bound_at(lam, self.reward - t_lam)
+        # where all rows are kept there is one feasible objective
+        bound = self.objective if self.program.whole else self.program.bound_at(lam, self.reward - t_lam)
         if bound < self.bound:
             self.bound, self.best_multipliers = bound, lam
 
     def start(self, warm: Solution | None) -> None:
         """The first point, beside candidates that are optimal in the extreme cases."""
-        none, greedy = np.zeros(self.m), np.zeros(self.n)
-        greedy[np.argpartition(-self.reward, self.budget - 1)[: self.budget]] = 1.0
+        none, greedy = np.zeros(self.m), self.program.greedy()
         self.offer(greedy, self.rmatvec(greedy))
         self.offer_bound(none, np.zeros(self.n))  # optimal when no evaluation row reaches kappa
         if warm is None:
-            w = np.full(self.n, self.budget / self.n)
-            lam = np.full(self.m, 0.5 * self.penalty)
+            w = self.program.uniform()
+            lam = self.program.middle()
         else:
-            w = project(warm.weights, self.budget)[0]
+            w = project(warm.weights, self.budget, upper=self.program.upper)[0]
             lam = np.clip(warm.multipliers, 0.0, self.penalty)
         v = self.rmatvec(w)
         self.offer(w, v)
-        answer = np.where(v > self.program.kappa, self.penalty, 0.0)  # optimal when all weights are as good
+        answer = np.where(v > self.program.caps, self.penalty, 0.0)  # optimal when all weights are as good
         self.offer_bound(answer, self.matvec(answer))
         t_lam = self.matvec(lam)
         self.offer_bound(lam, t_lam)
@@ -206,8 +204,9 @@ class _Run:
             if self.norm <= 1.005 * last or self.norm == 0 or time.perf_counter() > deadline:
                 break
         self.norm = _MARGIN * self.norm or 1.0
-        reach = np.sqrt(self.budget * (1 - self.budget / self.n)) or 1.0
-        self.balance = 0.5 * self.penalty * float(np.sqrt((1 / self.steps).sum())) / reach
+        even = self.program.uniform()
+        reach = float(np.sqrt((even * (self.program.upper - even)).sum())) or 1.0
+        self.balance = float(np.sqrt((self.program.middle() ** 2 / self.steps).sum())) / reach or 1.0
 
     def iterate(self, tolerance: float, limit: int, deadline: float) -> int:
         """Run until the gap is met or a limit is reached; the number of iterations."""
@@ -239,11 +238,10 @@ class _Run:
     def _step(self, shift: float | None) -> tuple[_Point, float]:
         tau, sigma = 1.0 / (self.norm * self.balance), self.balance / self.norm
         old = self.point
-        w, shift = project(old.w + tau * (self.reward - old.t_lam), self.budget, shift)
+        point = old.w + tau * (self.reward - old.t_lam)
+        w, shift = project(point, self.budget, shift, self.program.upper)
         v = self.rmatvec(w)
-        lam = np.clip(
-            old.lam + sigma * self.steps * (2.0 * v - old.v - self.program.kappa), 0.0, self.penalty
-        )
+        lam = np.clip(old.lam + sigma * self.steps * (2.0 * v - old.v - self.program.caps), 0.0, self.penalty)
         new = _Point(w, lam, v, self.matvec(lam))
         # should the norm be an underestimate after all, the step itself tells
         coupled = 2.0 * abs(float((lam - old.lam) @ (v - old.v)))

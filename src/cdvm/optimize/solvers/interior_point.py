@@ -125,22 +125,20 @@ class _Search:
     def __init__(self, program: Program, warm: Solution | None) -> None:
         self.program, self.matrix = program, program.attribution.block()
         self.n, self.m = self.matrix.shape
-        self.penalty = 1.0 - program.alpha
+        self.penalty = program.penalties
         self.iterations, self.stalled = 0, 0
         self.objective, self.bound = -np.inf, np.inf
-        top = np.argpartition(program.gains, self.n - program.budget)[self.n - program.budget :]
-        weights = np.zeros(self.n)
-        weights[top] = 1.0
+        weights = program.greedy()
         influence = program.influence(weights)
         self._offer_weights(weights, influence)
         # exact where kappa never binds, always binds, or the budget or alpha leaves nothing to choose
-        for fraction in (np.zeros(self.m), np.ones(self.m), influence > program.kappa):
+        for fraction in (np.zeros(self.m), np.ones(self.m), influence > program.caps):
             lam = np.asarray(self.penalty * fraction, dtype=np.float64)
-            self._offer_multipliers(lam, program.alpha * program.gains - self.matrix @ lam)
-        if program.budget == self.n:
+            self._offer_multipliers(lam, program.rewards - self.matrix @ lam)
+        if program.whole:
             self.bound = self.objective
         self.gap = program.gap(self.objective, self.bound)
-        if self.gap > 0.0 and self.penalty > 0.0 and program.budget < self.n:
+        if self.gap > 0.0 and np.any(self.penalty > 0.0) and not program.whole:
             squares = np.einsum("ij,ij->i", self.matrix, self.matrix)
             self.norms = squares, np.einsum("ij,ij->j", self.matrix, self.matrix)
             ordinary = 1e-24 < squares.max() < 1e24 and min(self.n, self.m) >= _SINGLE_ORDER
@@ -149,8 +147,8 @@ class _Search:
 
     def _guess(self, warm: Solution | None) -> tuple[Vector, Vector]:
         """Weights and multipliers well inside their bounds."""
-        size = self.program.budget
-        w, lam = np.full(self.n, size / self.n), np.full(self.m, self.penalty / 2)
+        size, upper = self.program.budget, self.program.upper
+        w, lam = self.program.uniform(), self.program.middle()
         if warm is None:
             return w, lam
         if len(warm.weights) != self.n or len(warm.multipliers) != self.m:
@@ -160,19 +158,19 @@ class _Search:
             )
         old = warm.weights
         missing = size - old.sum()
-        room = 1.0 - old if missing > 0 else old
+        room = upper - old if missing > 0 else old
         old = old + missing * room / room.sum() if missing else old
         lam = (1.0 - _PUSH) * np.clip(warm.multipliers, 0.0, self.penalty) + _PUSH * lam
         return (1.0 - _PUSH) * old + _PUSH * w, lam
 
     def _start(self, w: Vector, lam: Vector, spread: float) -> None:
-        influence, reduced = w @ self.matrix, self.program.alpha * self.program.gains - self.matrix @ lam
-        size, unit = self.program.budget, 1e-3 * np.abs(self.matrix).max()
-        self.eta = float(np.partition(reduced, self.n - size)[self.n - size])
-        over, under = influence - self.program.kappa, self.eta - reduced
+        influence, reduced = w @ self.matrix, self.program.rewards - self.matrix @ lam
+        unit = 1e-3 * np.abs(self.matrix).max()
+        self.eta = self.program.level(reduced)
+        over, under = influence - self.program.caps, self.eta - reduced
         t, s = _apart(over, spread * float(np.std(over)) + unit)
-        z, y = _apart(under, spread * float(np.std(under)) + unit * self.penalty)
-        self.x = np.concatenate([w, 1.0 - w, s, t])
+        z, y = _apart(under, spread * float(np.std(under)) + unit * np.max(self.penalty))
+        self.x = np.concatenate([w, self.program.upper - w, s, t])
         self.z = np.concatenate([z, y, lam, self.penalty - lam])
         self._look(influence, reduced)
 
@@ -261,9 +259,9 @@ class _Search:
         self.z = z = self.z + dual * dz
         self.eta += dual * deta
         influence = x[:n] @ self.matrix
-        reduced = self.program.alpha * self.program.gains - self.matrix @ z[2 * n : 2 * n + m]
+        reduced = self.program.rewards - self.matrix @ z[2 * n : 2 * n + m]
         # the larger of each pair follows from the smaller, so rounding never breaks feasibility
-        over, under = influence - self.program.kappa, self.eta - reduced
+        over, under = influence - self.program.caps, self.eta - reduced
         s, t = x[2 * n : 2 * n + m], x[2 * n + m :]
         x[2 * n :] = np.concatenate([np.where(over > 0, s, t - over), np.where(over > 0, s + over, t)])
         low, high = z[:n], z[n : 2 * n]

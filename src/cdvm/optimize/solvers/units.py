@@ -13,6 +13,7 @@ from scipy import sparse
 
 from cdvm.attribution.base import MatrixAttribution
 from cdvm.optimize.program import Program
+from cdvm.optimize.reduction import ReducedProgram
 
 __all__ = ["in_units"]
 
@@ -29,6 +30,8 @@ def in_units(program: Program, *, always: bool = False) -> tuple[Program, int]:
     >>> exponent, scaled.kappa == 2e-9 * 2**28, bool(scaled.attribution.max() == 3e-9 * 2**28)
     (-28, True, True)
     """
+    if isinstance(program, ReducedProgram):
+        return program, 0
     matrix: Any = getattr(program.attribution, "matrix", None)
     exponent = 0 if matrix is None else int(np.frexp(np.abs(matrix).max())[1])
     if matrix is None or (not always and abs(exponent) <= _ORDINARY):
@@ -42,4 +45,4 @@ def in_units(program: Program, *, always: bool = False) -> tuple[Program, int]:
     # no evaluation row gets more than the budget times the largest entry: a larger kappa is as good
     with np.errstate(over="ignore"):
         kappa = min(float(np.ldexp(program.kappa, -exponent)), float(program.budget))
-    return Program(MatrixAttribution(scaled), program.budget, program.alpha, kappa), exponent
+    return program.replace(attribution=MatrixAttribution(scaled), kappa=kappa), exponent

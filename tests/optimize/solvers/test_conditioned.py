@@ -1,0 +1,93 @@
+import os
+
+import numpy as np
+import pytest
+from condition_cases import best_set, random_program, relaxed_optimum
+
+from cdvm import ImplicitAttribution, InputError, Program, solve
+from cdvm.optimize.conditions import Conditions
+
+MANY = int(os.environ.get("CDVM_FUZZ", "60"))
+SOLVERS = {
+    "interior_point": {},
+    "first_order": {"tolerance": 1e-6},
+    "column_generation": {},
+    "highs": {},
+}
+
+
+@pytest.mark.parametrize("method", SOLVERS)
+def test_solvers_agree_with_a_program_written_down_row_by_row(method):
+    tried = 0
+    for seed in range(MANY):
+        program = random_program(seed)
+        optimum = relaxed_optimum(program)
+        if optimum is None:
+            with pytest.raises(InputError, match="cannot be met"):
+                solve(program, "highs")
+            continue
+        tried += 1
+        solution = solve(program, method, **SOLVERS[method])
+        assert program.conditions.satisfied(solution.weights, program.budget, 1e-6), seed
+        unit = max(abs(optimum), 1e-6 * program._scale)
+        assert abs(solution.objective - optimum) <= 4e-6 * unit, seed
+        assert solution.bound >= optimum - 1e-6 * unit, seed
+        assert solution.objective == pytest.approx(program.objective(solution.weights))
+    assert tried > MANY / 2
+
+
+def test_the_exact_program_equals_brute_force():
+    tried = 0
+    for seed in range(MANY // 2):
+        program = random_program(1000 + seed, most_rows=10)
+        expected = best_set(program)
+        if expected is None:
+            continue
+        solution = solve(program, "milp", gap=1e-9)
+        tried += 1
+        unit = max(abs(expected), 1e-6 * program._scale)
+        assert np.isin(solution.weights, [0.0, 1.0]).all()
+        assert abs(solution.objective - expected) <= 1e-6 * unit, seed
+        assert solution.bound >= expected - 1e-6 * unit, seed
+    assert tried > MANY / 6
+
+
+def test_an_implicit_attribution_is_solved_as_the_array_is(rng):
+    members = rng.random((400, 60)) < 0.3
+    implicit = ImplicitAttribution(members.astype(float), rng.random((400, 20)) < 0.5)
+    conditions = Conditions.of(60, groups=np.arange(60) % 3, at_least=4, at_most={0: 5}, keep=[7], drop=[8])
+    one = Program(implicit, 15, kappa=0.2, conditions=conditions)
+    other = Program(implicit.dense(), 15, kappa=0.2, conditions=conditions)
+    for method in ("first_order", "column_generation"):
+        found = solve(one, method, tolerance=1e-5)
+        assert conditions.satisfied(found.weights, 15)
+        assert found.objective == pytest.approx(solve(other, "highs").objective, rel=1e-4)
+
+
+def test_a_price_is_what_one_more_row_of_a_group_is_worth():
+    T = np.array([[4.0], [3.0], [2.0], [1.0]])
+    conditions = Conditions.of(4, groups=list("aabb"), at_most={"a": 1})
+    program = Program(T, 2, alpha=1.0, kappa=100.0, conditions=conditions)
+    for method in ("interior_point", "highs"):
+        found = solve(program, method)
+        np.testing.assert_allclose(found.weights, [1, 0, 1, 0], atol=1e-6)
+        assert list(found.prices) == [("a", "at_most")]
+        # one more lets 3 in for 2, one fewer puts 1 in the place of 4
+        assert 1 - 1e-5 <= found.prices["a", "at_most"] <= 3 + 1e-5
+    free = solve(program.replace(conditions=Conditions.of(4, groups=list("aabb"))))
+    assert free.prices == {}
+
+
+def test_equal_spending_buys_what_is_worth_most_for_its_price():
+    T = np.array([[6.0], [5.0], [4.0], [1.0]])
+    conditions = Conditions.of(4, costs=[6.0, 2.0, 2.0, 2.0])
+    found = solve(Program(T, 4.0, alpha=1.0, kappa=100.0, conditions=conditions), "highs")
+    np.testing.assert_allclose(found.weights, [0, 1, 1, 0], atol=1e-7)
+
+
+def test_evaluation_rows_count_as_much_as_they_are_important():
+    T = np.eye(3)
+    found = solve(Program(T, 1, kappa=10.0, importance=[1.0, 5.0, 2.0]))
+    np.testing.assert_allclose(found.weights, [0, 1, 0], atol=1e-6)
+    with pytest.raises(InputError, match="importance: use 3 finite numbers of at least 0"):
+        Program(T, 1, importance=[1.0, -1.0, 2.0])
