@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,33 @@ from cdvm._runtime.files import load_arrays, save_arrays
 from cdvm.data.split import Split
 from cdvm.errors import InputError
 
-__all__ = ["Selection", "take_rows"]
+__all__ = ["Candidate", "Selection", "take_rows"]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way of choosing, on the leaderboard of a budget.
+
+    Attributes
+    ----------
+    name : str
+    score : float
+        Of the model the rows are for, on the rows outside the set and comparable between sets.
+    standard_error : float
+        Of its gain over random sets, for the evaluation rows being a sample.
+    fits : int
+        Models trained to find it.
+    seconds : float
+    kept : bool
+        Whether it is the answer.
+    """
+
+    name: str
+    score: float
+    standard_error: float
+    fits: int
+    seconds: float
+    kept: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +77,10 @@ class Selection:
         rows held back.
     fits : int or None
         Models that :func:`cdvm.refine` trained.
+    leaderboard : tuple of Candidate or None
+        Where several ways of choosing were compared: how each did, best first.
+    agreement : float or None
+        Rank correlation, over the sets compared, of the proxy's scores and those of the model itself.
     """
 
     indices: NDArray[np.int64]
@@ -67,6 +97,8 @@ class Selection:
     score: float | None = None
     optimism: float | None = None
     fits: int | None = None
+    leaderboard: tuple[Candidate, ...] | None = None
+    agreement: float | None = None
 
     @classmethod
     def of_rows(cls, split: Split, rows: NDArray[np.int64], *, method: str, seconds: float) -> Selection:
@@ -123,6 +155,8 @@ class Selection:
         """Write to one ``.npz`` file, read back by :meth:`load`."""
         arrays = {name: getattr(self, name) for name in ("indices", "candidates", "weights")}
         meta = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in arrays}
+        if self.leaderboard is not None:
+            meta["leaderboard"] = [asdict(line) for line in self.leaderboard]
         return save_arrays(path, "selection", meta, arrays)
 
     @classmethod
@@ -130,6 +164,8 @@ class Selection:
         """Read what :meth:`save` wrote."""
 
         def build(meta: dict[str, Any], arrays: dict[str, Any]) -> Selection:
+            if meta.get("leaderboard") is not None:
+                meta["leaderboard"] = tuple(Candidate(**line) for line in meta["leaderboard"])
             found = cls(**meta, **arrays)
             kept = np.isin(found.indices, found.candidates).all()
             if not kept or found.weights.shape != found.candidates.shape:

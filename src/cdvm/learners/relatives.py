@@ -1,13 +1,19 @@
-"""The fast tree learner that resembles an estimator: not the same models, but the same kind and settings."""
+"""Fast learners that resemble an estimator: not the same models, but the same kind and settings."""
 
 from __future__ import annotations
 
+import warnings
+from importlib.util import find_spec
 from typing import Any
 
+from cdvm.data.split import Split
+from cdvm.errors import InputError, InputWarning
+from cdvm.learners import make_learner
 from cdvm.learners.base import Learner
+from cdvm.learners.sklearn import SklearnLearner
 from cdvm.learners.trees import BoostingLearner, ForestLearner, TreeLearner
 
-__all__ = ["tree_relative"]
+__all__ = ["proxy_for", "resolve_proxy", "seen_by", "tree_relative"]
 
 # what our settings are called elsewhere: scikit-learn, LightGBM, XGBoost, CatBoost
 _ELSEWHERE = {
@@ -30,6 +36,92 @@ _KINDS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
     "XGB": (BoostingLearner, tuple(_ELSEWHERE)[:-1]),
     "CatBoost": (BoostingLearner, tuple(_ELSEWHERE)[:-1]),
 }
+
+_TREES = 50  # as many rounds or trees tell sets apart as well as hundreds, in a fraction of the time
+_LEAVES = 8
+# of other kinds, by the beginning of their names
+_QUICK = ("GaussianNB", "BernoulliNB", "MultinomialNB", "ComplementNB", "CategoricalNB", "LinearDiscriminant",
+          "QuadraticDiscriminant", "NearestCentroid", "Dummy")  # fmt: skip
+_LINEAR = ("Logistic", "Ridge", "SGD", "Perceptron", "PassiveAggressive", "Linear", "Lasso", "Elastic", "Lars",
+           "Bayesian", "Huber", "SVC", "SVR", "NuSVC", "NuSVR", "MLP")  # fmt: skip
+
+_AROUND = ("SearchCV", "Calibrated", "Threshold", "OneVsRest", "OneVsOne")  # another estimator, under its name
+
+
+def proxy_for(learner: Learner) -> Learner:
+    """A learner that trains thousands of models in the time of one estimator's hundred, or the learner itself.
+
+    Trees stand for trees and what is built of them, linear models for linear ones, kernels and networks,
+    neighbours for neighbours, a forest for all else. Learners that train many models at once and estimators
+    that take no time need none.
+
+    >>> from sklearn.neural_network import MLPClassifier
+    >>> proxy_for(make_learner(MLPClassifier())).name
+    'logistic'
+    >>> quick = make_learner("logistic")
+    >>> proxy_for(quick) is quick
+    True
+    """
+    if not isinstance(learner, SklearnLearner):
+        return learner
+    estimator = _innermost(learner.estimator)
+    name, regression = type(estimator).__name__, learner.task == "regression"
+    if name.startswith(_QUICK):
+        return learner
+    linear = make_learner("ridge_regression" if regression else "logistic")
+    if name.startswith("KNeighbors"):
+        return make_learner("neighbors_regression" if regression else "neighbors")
+    if name.startswith(_LINEAR):
+        return linear
+    if find_spec("numba") is None:
+        warnings.warn(
+            f"models of a linear kind stand for {name} where thousands are trained: pip install cdvm[trees] for "
+            "trees, which are closer to it",
+            InputWarning,
+            stacklevel=3,
+        )
+        return linear
+    return _small_relative(estimator) or ForestLearner(task=learner.task)
+
+
+def resolve_proxy(proxy: Any, learner: Learner) -> Learner:
+    """The learner that stands for ``learner``: ``"auto"``, itself (None), or the one given."""
+    if proxy is None:
+        return learner
+    if isinstance(proxy, str) and proxy == "auto":
+        return proxy_for(learner)
+    found = make_learner(proxy)
+    if found.task != learner.task:
+        raise InputError(f"proxy={found.title!r} is for {found.task} and learner for {learner.task}")
+    return found
+
+
+def seen_by(proxy: Learner, split: Split, learner: Learner) -> Split:
+    """The rows as the proxy sees them: standardised, unless it is the learner itself."""
+    return split if proxy is learner else split.standardized()
+
+
+def _small_relative(estimator: Any) -> Learner | None:
+    """The tree learner like the estimator, with fewer and smaller trees."""
+    found: Any = tree_relative(estimator)
+    if isinstance(found, BoostingLearner):
+        rate = min(1.0, max(found.learning_rate, min(0.2, found.learning_rate * found.n_trees / _TREES)))
+        changes = {"learning_rate": rate, "max_leaves": min(found.max_leaves, _LEAVES)}
+        return tree_relative(estimator, n_trees=min(found.n_trees, _TREES), **changes)
+    if type(found) is ForestLearner:
+        return tree_relative(estimator, n_trees=min(found.n_trees, _TREES))
+    return None if found is None else tree_relative(estimator)
+
+
+def _innermost(estimator: Any) -> Any:
+    """The estimator that learns, behind pipelines, searches and calibration."""
+    while True:
+        if hasattr(estimator, "steps") and len(estimator.steps):
+            estimator = estimator.steps[-1][1]
+        elif any(word in type(estimator).__name__ for word in _AROUND):
+            estimator = estimator.estimator
+        else:
+            return estimator
 
 
 def tree_relative(estimator: Any, **changes: Any) -> Learner | None:

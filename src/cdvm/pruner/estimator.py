@@ -21,12 +21,14 @@ from cdvm.errors import InputError
 from cdvm.evaluation.refinement.refine import check_options
 from cdvm.learners import Learner, make_learner
 from cdvm.learners.needs import PrepareFor, prepare_for, reads_missing
+from cdvm.learners.relatives import resolve_proxy, seen_by
 from cdvm.optimize.solvers.dispatch import Method
 from cdvm.outcomes.kinds import Outcome
 from cdvm.outcomes.recorded import Outcomes
 from cdvm.outcomes.recording import record_outcomes
 from cdvm.pruner.by_budget import build_program, select_by_budget
 from cdvm.pruner.memory_plan import MemoryPlan, plan_memory
+from cdvm.pruner.portfolio import Effort, Portfolio, find_strata
 from cdvm.pruner.resampling import Resampler
 from cdvm.pruner.settings import GRID_ALPHAS, GRID_KAPPAS, RULES, check_settings, refine_options
 from cdvm.sampling import N_MODELS, Design, DesignKind, default_inclusion, seed_of
@@ -46,6 +48,17 @@ class CDVM(Resampler, BaseEstimator):  # type: ignore[misc]
     ----------
     learner : str, scikit-learn estimator or Learner, default="logistic"
         The model the kept rows are for.
+    proxy : "auto", None, str, scikit-learn estimator or Learner, default="auto"
+        The model that is trained thousands of times in its place. ``"auto"``: a fast relative of an estimator
+        that would be fitted one by one (see :func:`cdvm.learners.relatives.proxy_for`), on standardised
+        features; None: the learner itself.
+    effort : {"low", "medium", "high"}, default="low"
+        ``"low"`` is CDVM's program, with ``tune`` and ``refine`` as they say. ``"medium"`` compares several
+        ways to choose with each other and with random rows, by training the learner itself, and refines the
+        best (see :mod:`cdvm.pruner.portfolio`); ``"high"`` does so with four times the models.
+    seconds : float, optional
+        Time for the searches of a budget with more than low effort, about. Only without it is the answer the
+        same each time.
     n_models : int, default=5000
         Subset models to train.
     inclusion : float or "auto", default="auto"
@@ -113,7 +126,8 @@ class CDVM(Resampler, BaseEstimator):  # type: ignore[misc]
     split_ : Split
         The rows as models saw them: checked, split, prepared and, where ``scale`` says so, standardised.
         ``split_.preparation.report_`` tells what became of each column.
-    learner_ : Learner
+    learner_, proxy_ : Learner
+        The model the rows are for, and the one that is trained in its place.
     n_features_in_ : int
     feature_names_in_ : ndarray
         Where ``X`` had column names.
@@ -132,6 +146,9 @@ class CDVM(Resampler, BaseEstimator):  # type: ignore[misc]
         self,
         learner: Any = "logistic",
         *,
+        proxy: Any = "auto",
+        effort: Effort = "low",
+        seconds: float | None = None,
         n_models: int = N_MODELS,
         inclusion: float | Literal["auto"] = "auto",
         budget: float = 0.1,
@@ -155,6 +172,9 @@ class CDVM(Resampler, BaseEstimator):  # type: ignore[misc]
         progress: bool | None = None,
     ) -> None:
         self.learner = learner
+        self.proxy = proxy
+        self.effort = effort
+        self.seconds = seconds
         self.n_models = n_models
         self.inclusion = inclusion
         self.budget = budget
@@ -226,12 +246,16 @@ class CDVM(Resampler, BaseEstimator):  # type: ignore[misc]
         if self.attribution == "similarity":
             raise InputError("attribution='similarity' has no use for outcomes: call fit_split")
         seed, recorded = seed_of(self.random_state), outcomes.manifest["fingerprint"]
+        learner = make_learner(self.learner)
         # recorded on the rows as they are, or as fit() would have shown them to the models
-        same = split if split.fingerprint() == recorded else scaled_for(self.learner, split, self.scale)
-        if same.fingerprint() != recorded:
+        shown = scaled_for(self.learner, split, self.scale)
+        same = seen_by(resolve_proxy(self.proxy, learner), shown, learner)
+        if recorded not in (split.fingerprint(), same.fingerprint()):
             raise InputError("outcomes are of other rows than split: record them anew")
-        plan = plan_memory(self.memory_limit, same, outcomes.design, outcomes.n_models, self.n_jobs)
-        return self._keep(same, make_learner(self.learner), outcomes, plan, seed, None)
+        if same is shown and recorded == split.fingerprint():
+            shown = split
+        plan = plan_memory(self.memory_limit, shown, outcomes.design, outcomes.n_models, self.n_jobs)
+        return self._keep(shown, learner, outcomes, plan, seed, None)
 
     def _fit_split(self, split: Split, learner: Learner, seed: int, columns: Any) -> CDVM:
         check_options(refine_options(self.refine), split)
@@ -244,9 +268,10 @@ class CDVM(Resampler, BaseEstimator):  # type: ignore[misc]
         plan = plan_memory(self.memory_limit, split, design, trained, self.n_jobs)
         if not trained:
             return self._keep(split, learner, None, plan, seed, columns)
+        proxy = resolve_proxy(self.proxy, learner)
         outcomes = record_outcomes(
-            split,
-            plan.bounded(learner),
+            seen_by(proxy, split, learner),
+            plan.bounded(proxy),
             design,
             range(int(self.n_models)),
             outcome=self.outcome,
@@ -277,6 +302,7 @@ class CDVM(Resampler, BaseEstimator):  # type: ignore[misc]
             ),
             "split_": split,
             "learner_": learner,
+            "proxy_": resolve_proxy(self.proxy, learner),
             "seed_": seed,
             "n_features_in_": int(split.X.shape[1]) if columns is None else len(columns),
             "_plan": plan,
@@ -287,7 +313,7 @@ class CDVM(Resampler, BaseEstimator):  # type: ignore[misc]
             fitted["feature_names_in_"] = np.asarray(columns, dtype=object)
         if split.classes is not None:
             fitted["classes_"] = split.classes
-        old = {name for name in vars(self) if name.endswith("_") or name in ("_plan", "_base", "_kept")}
+        old = {name for name in vars(self) if name.endswith("_") or name in ("_plan", "_base", "_kept", "_strata")}
         self.__dict__ = {name: value for name, value in vars(self).items() if name not in old} | fitted
         return self
 
@@ -322,20 +348,28 @@ class CDVM(Resampler, BaseEstimator):  # type: ignore[misc]
         if "_base" not in vars(self):
             self._base = build_program(self.attribution_, dense=self._plan.dense, progress=self.progress)
         grid = self.tune == "grid"
-        return select_by_budget(
+        proxy, own = self.proxy_, {"seed": self.seed_, "n_jobs": self._plan.n_jobs, "progress": self.progress}
+        rows = seen_by(proxy, self.split_, self.learner_)
+        selections = select_by_budget(
             self._base,
             budgets,
-            split=self.split_,
-            learner=self.learner_,
+            split=rows,
+            learner=proxy,
             alphas=GRID_ALPHAS if grid else (self.alpha,),
             kappas=GRID_KAPPAS if grid else (self.kappa,),
             solver=self.solver if self._plan.dense or self.solver != "auto" else "first_order",
             rounding=self.rounding,
             refining=None if self.refine is False else refine_options(self.refine),
-            seed=self.seed_,
-            n_jobs=self._plan.n_jobs,
-            progress=self.progress,
+            **own,
         )
+        if self.effort == "low":
+            return selections
+        if "_strata" not in vars(self):
+            self._strata = find_strata(rows, proxy, **own)
+        ways = Portfolio(
+            self.split_, self.learner_, rows, proxy, self._strata, self.effort, self.seconds, **own
+        )
+        return [ways.choose(selection) for selection in selections]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

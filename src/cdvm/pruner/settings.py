@@ -23,6 +23,7 @@ from cdvm.evaluation.refinement.refine import check_options
 from cdvm.learners.needs import PREPARE
 from cdvm.optimize.program import check_alpha, check_kappa
 from cdvm.optimize.solvers.dispatch import Method
+from cdvm.pruner.portfolio import Effort
 from cdvm.sampling import N_MODELS, DesignKind
 
 __all__ = ["CHOOSING", "GRID_ALPHAS", "GRID_KAPPAS", "RULES", "check_settings", "refine_options"]
@@ -44,6 +45,8 @@ RULES = {
     "refine": one_of(True, False)
     | whole(1)
     | Rule(lambda given: isinstance(given, dict), "a dict of options of cdvm.refine"),
+    "effort": one_of(*get_args(Effort)),
+    "seconds": number(lambda seconds: seconds > 0, "a positive number") | one_of(None),
     "validation_size": number(lambda fraction: 0 < fraction < 1, "a fraction between 0 and 1, e.g. 0.2"),
     "attribution": one_of("models", "similarity", "mixture"),
     "prepare": PREPARE,
@@ -55,7 +58,7 @@ RULES = {
 }
 _TRAINING = ("n_models", "inclusion", "design", "outcome", "store")  # what only subset models need
 # what a selection depends on besides what was fitted
-CHOOSING = ("budget", "alpha", "kappa", "tune", "solver", "rounding", "refine")
+CHOOSING = ("budget", "alpha", "kappa", "tune", "solver", "rounding", "refine", "effort", "seconds")
 
 
 def check_settings(given: dict[str, Any], defaults: dict[str, Any]) -> None:
@@ -65,6 +68,11 @@ def check_settings(given: dict[str, Any], defaults: dict[str, Any]) -> None:
     check_kappa(given["kappa"])
     parse_bytes(given["memory_limit"])
     check_options(refine_options(given["refine"]))
+    if given["effort"] == "low":
+        refuse_unused({"seconds": given["seconds"]}, defaults, "effort='low', which does not search")
+    else:
+        unused = {name: given[name] for name in ("tune", "refine")}
+        refuse_unused(unused, defaults, f"effort={given['effort']!r}, which tunes and refines by itself")
     if given["tune"] == "grid":
         unused = {name: given[name] for name in ("alpha", "kappa")}
         refuse_unused(unused, defaults, "tune='grid', which chooses it")

@@ -1,0 +1,222 @@
+"""Several ways to choose, decided by the model the rows are for.
+
+Which way of choosing is best depends on the table, the budget and the model: CDVM's program where rows are
+few, fractions over strata of difficulty where they are many, exchanges by retraining on top of either, and
+sometimes nothing beats chance. A cheap *proxy* trains the thousands of models that propose; the user's own
+model, the *principal*, is trained on each proposal, and on random rows, and decides.
+
+All are scored on the rows outside them. With u_j the mean outcome of the random sets without row *j*, a set's
+score is the mean of u plus the mean gain on u over the rows outside the set, so that a set that holds the
+hard rows gains nothing by not being asked about them. The best goes on to be refined by the proxy, and is
+compared once more.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import spearmanr
+
+from cdvm.data.split import Split
+from cdvm.evaluation.comparison import random_sets
+from cdvm.evaluation.difficulty import ease_of_rows
+from cdvm.evaluation.refinement.fractions import Strata, learn_fractions, stratify
+from cdvm.evaluation.refinement.refine import default_fits, refine
+from cdvm.evaluation.refinement.scorer import HeldOutScorer, RowScores
+from cdvm.learners import BoostingLearner, ForestLearner, Learner
+from cdvm.selection import Candidate, Selection
+
+__all__ = ["EFFORTS", "Effort", "Portfolio", "Proposal", "find_strata"]
+
+Effort = Literal["low", "medium", "high"]
+EFFORTS: dict[Effort, float] = {"medium": 1.0, "high": 4.0}  # times the models of a search
+
+_RANDOM = 8  # random sets that the others must beat
+_FRACTIONS = 480  # models for the fractions over strata
+_TREE_FITS, _TREE_ROWS = 500, 400_000  # models of a search by trees at least, and their rows in all at most
+
+
+def find_strata(split: Split, proxy: Learner, **options: Any) -> Strata:
+    """Training rows by how hard they are for the proxy, and class; options are seed, n_jobs and progress."""
+    return stratify(split, ease_of_rows(split, proxy, **options))
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """A set of rows, and what it took to find it."""
+
+    selection: Selection
+    fits: int = 0
+    seconds: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """The way of choosing."""
+        found = self.selection
+        return found.method if found.alpha is None else "program" + "+refine" * found.refined
+
+
+@dataclass(frozen=True, eq=False)
+class Portfolio:
+    """How proposals for a budget are made, compared and chosen from.
+
+    Attributes
+    ----------
+    split : Split
+        The rows as the principal sees them.
+    principal : Learner
+        The model that decides.
+    proxy_split, proxy : Split and Learner
+        The same rows as the model that searches sees them, and that model.
+    strata : Strata
+        Training rows by difficulty and class.
+    effort : {"medium", "high"}
+    seconds : float or None
+        Time for the searches of a budget, about.
+    seed, n_jobs, progress : as elsewhere
+    """
+
+    split: Split
+    principal: Learner
+    proxy_split: Split
+    proxy: Learner
+    strata: Strata
+    effort: Effort = "medium"
+    seconds: float | None = None
+    seed: int = 0
+    n_jobs: int | None = -1
+    progress: bool | None = None
+
+    def choose(self, program: Selection) -> Selection:
+        """The best of what the program chose, and of the other ways to choose as many rows."""
+        if len(program) == self.split.n_rows:
+            return program
+        started = time.perf_counter()
+        found = self.decide(self.propose(program))
+        return replace(found, seconds=program.seconds + time.perf_counter() - started)
+
+    def propose(self, program: Selection) -> list[Proposal]:
+        """Random sets first, then what the program chose, and sets by fractions."""
+        drawn = random_sets(self.split.n_rows, len(program), _RANDOM, seed=self.seed)
+        starts = [Proposal(program, 0, program.seconds), *self._by_fractions(len(program))]
+        return [*(Proposal(self._of(rows, "random")) for rows in drawn), *starts]
+
+    def decide(self, proposals: list[Proposal]) -> Selection:
+        """The proposal that is best for the principal, refined where that is better still."""
+        outcomes = self._outcomes(self.split, self.principal, proposals)
+        scores, _ = _compare(outcomes)
+        refined = [self._refined(proposals[k]) for k in self._to_refine(proposals, scores)]
+        proposals = [*proposals, *refined]
+        outcomes = _joined(outcomes, self._outcomes(self.split, self.principal, refined))
+        scores, errors = _compare(outcomes)
+        best = int(np.argmax(scores))
+        return replace(
+            proposals[best].selection,
+            score=float(scores[best]),
+            leaderboard=_leaderboard(proposals, scores, errors, best),
+            agreement=self._agreement(proposals, scores),
+        )
+
+    def _to_refine(self, proposals: list[Proposal], scores: NDArray[np.float64]) -> list[int]:
+        """The best; with high effort, the best of each way that the principal puts at or above random rows."""
+        order = np.argsort(-scores, kind="stable").tolist()
+        if self.effort != "high":
+            return order[:1]
+        firsts = {proposals[k].name: k for k in reversed(order)}
+        return [k for k in order if k in firsts.values()][:2]
+
+    def _by_fractions(self, size: int) -> list[Proposal]:
+        started, scorer = time.perf_counter(), self._scorer(self.proxy_split, self.proxy)
+        sets = learn_fractions(
+            scorer,
+            self.strata,
+            size,
+            fits=int(_FRACTIONS * EFFORTS[self.effort]),
+            seconds=self._share,
+            progress=self.progress,
+        )
+        seconds = time.perf_counter() - started
+        return [Proposal(self._of(rows, "fractions"), scorer.fits, seconds) for rows in sets]
+
+    def _refined(self, start: Proposal) -> Proposal:
+        started, split = time.perf_counter(), self.proxy_split
+        refined = refine(
+            start.selection,
+            split,
+            self.proxy,
+            fits=int(self._refining_fits(len(start.selection)) * EFFORTS[self.effort]),
+            seconds=self._share,
+            seed=self.seed,
+            n_jobs=self.n_jobs,
+            progress=self.progress,
+        )
+        seconds = start.seconds + time.perf_counter() - started
+        return Proposal(refined, start.fits + (refined.fits or 0), seconds)
+
+    def _refining_fits(self, size: int) -> int:
+        usual = default_fits(self._scorer(self.proxy_split, self.proxy), size)
+        # a tree's cost grows with its rows, a linear model's hardly
+        trees = isinstance(self.proxy, ForestLearner | BoostingLearner)
+        return min(usual, max(_TREE_FITS, _TREE_ROWS // size)) if trees else usual
+
+    @property
+    def _share(self) -> float | None:
+        """Of the time, for one of the searches."""
+        return None if self.seconds is None else self.seconds / (3 if self.effort == "high" else 2)
+
+    def _of(self, rows: NDArray[np.int64], method: str) -> Selection:
+        return Selection.of_rows(self.split, rows, method=method, seconds=0.0)
+
+    def _scorer(self, split: Split, learner: Learner) -> HeldOutScorer:
+        return HeldOutScorer(split, learner, seed=self.seed, n_jobs=self.n_jobs)
+
+    def _outcomes(self, split: Split, learner: Learner, proposals: list[Proposal]) -> RowScores:
+        return self._scorer(split, learner).score_rows(np.stack([p.selection.rows for p in proposals]))
+
+    def _agreement(self, proposals: list[Proposal], scores: NDArray[np.float64]) -> float | None:
+        """Rank correlation of the proxy's and the principal's scores; None where they are one model."""
+        if self.proxy is self.principal:
+            return None
+        own, _ = _compare(self._outcomes(self.proxy_split, self.proxy, proposals))
+        if np.ptp(own) == 0 or np.ptp(scores) == 0:
+            return None
+        return float(spearmanr(own, scores).statistic)
+
+
+def _joined(some: RowScores, more: RowScores) -> RowScores:
+    return RowScores(
+        np.concatenate([some.scores, more.scores]),
+        np.concatenate([some.right, more.right]),
+        np.concatenate([some.outside, more.outside]),
+    )
+
+
+def _compare(found: RowScores) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Score of each set, and the standard error of its gain over random sets, which come first."""
+    outside, right = found.outside, found.right.astype(np.float64)
+    counted = outside[:_RANDOM].sum(axis=0)
+    usual = np.where(outside[:_RANDOM], right[:_RANDOM], 0.0).sum(axis=0) / np.maximum(counted, 1)
+    mask = outside & (counted > 0)
+    n = np.maximum(mask.sum(axis=1), 1)
+    gain = np.where(mask, right - usual, 0.0).sum(axis=1) / n
+    spread = np.where(mask, right - usual - gain[:, None], 0.0).std(axis=1)
+    level = usual[counted > 0].mean() if counted.any() else 0.0
+    return level + gain, spread / np.sqrt(n)
+
+
+def _leaderboard(
+    proposals: list[Proposal], scores: NDArray[np.float64], errors: NDArray[np.float64], best: int
+) -> tuple[Candidate, ...]:
+    """The best of each way, best first; random rows by their mean."""
+    mean, error = float(scores[:_RANDOM].mean()), float(errors[:_RANDOM].mean())
+    lines = {"random": Candidate("random", mean, error, 0, 0.0, best < _RANDOM)}
+    for k in np.argsort(-scores, kind="stable").tolist():
+        p = proposals[k]
+        if p.name not in lines:
+            figures = float(scores[k]), float(errors[k]), p.fits, p.seconds
+            lines[p.name] = Candidate(p.name, *figures, k == best)
+    return tuple(sorted(lines.values(), key=lambda line: -line.score))

@@ -1,0 +1,81 @@
+"""Fractions over strata: sets of the right size, scores free of which rows a set leaves out."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import make_blobs
+
+from cdvm import Split
+from cdvm.evaluation.difficulty import ease_of_rows
+from cdvm.evaluation.refinement.fractions import Strata, learn_fractions, stratify
+from cdvm.evaluation.refinement.scorer import HeldOutScorer, RowScores
+from cdvm.learners import make_learner
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    counts=st.lists(st.integers(1, 20), min_size=1, max_size=8),
+    theta=st.lists(st.floats(-9, 9), min_size=8, max_size=8),
+    part=st.floats(0.01, 1),
+)
+def test_a_draw_has_the_size_asked_for(counts, theta, part):
+    code = np.repeat(np.arange(len(counts)), counts)
+    strata = Strata(code, np.eye(len(counts)))
+    size = max(1, int(part * len(code)))
+    rows = strata.draw(np.array(theta[: len(counts)]), size, np.random.default_rng(0))
+    assert len(np.unique(rows)) == size and 0 <= rows[0] and rows[-1] < len(code)
+
+
+def test_a_draw_follows_the_densities():
+    strata = Strata(np.repeat([0, 1], [300, 300]), np.eye(2))
+    rows = strata.draw(np.log([3.0, 1.0]), 100, np.random.default_rng(0))
+    assert np.bincount(strata.code[rows]).tolist() == [75, 25]
+    full = strata.draw(np.array([6.0, -6.0]), 400, np.random.default_rng(0))
+    assert np.bincount(strata.code[full]).tolist() == [300, 100]
+
+
+def test_a_set_that_holds_the_hard_rows_is_not_better_for_it():
+    """Half of the rows are never right: whatever a set holds, half is right."""
+    strata = Strata(np.repeat([0, 1], [50, 50]), np.eye(2))
+    scores = np.tile(np.repeat([0.0, 1.0], 50), (2, 1))
+    outside = np.ones((2, 100), dtype=bool)
+    outside[0, :40], outside[1, 60:] = False, False
+    found = RowScores(scores, scores, outside)
+    np.testing.assert_allclose(strata.score(found, np.arange(100)), 0.5)
+    plain = (scores * outside).sum(axis=1) / outside.sum(axis=1)
+    assert plain[0] > 0.8 and plain[1] < 0.2
+
+
+def test_validation_rows_count_as_they_are():
+    strata = Strata(np.zeros(4, dtype=np.int64), np.ones((1, 1)))
+    scores = np.array([[1.0, 1.0, 0.0, 0.0, 0.0, 0.0]])
+    found = RowScores(scores, scores, np.ones((1, 6), dtype=bool))
+    np.testing.assert_allclose(strata.score(found, np.arange(4)), 1 / 3)
+
+
+@pytest.fixture(scope="module")
+def wrong_labels():
+    X, y = make_blobs(600, centers=[[-2, 0], [2, 0]], random_state=1)
+    wrong = np.random.default_rng(1).random(600) < 0.3
+    return Split.from_arrays(X, np.where(wrong, 1 - y, y), validation="out_of_bag", random_state=0), wrong
+
+
+def test_learnt_fractions_leave_wrong_labels_out(wrong_labels):
+    split, wrong = wrong_labels
+    learner = make_learner("neighbors")
+    strata = stratify(split, ease_of_rows(split, learner, n_jobs=1))
+    scorer = HeldOutScorer(split, learner, n_jobs=1)
+    sets = learn_fractions(scorer, strata, 60, fits=320)
+    assert len(sets) == 3 and scorer.fits == 323
+    assert np.mean([wrong[rows].mean() for rows in sets]) < 0.1 < 0.25 < wrong.mean()
+
+
+def test_strata_are_made_of_difficulty_and_class(wrong_labels):
+    split, _ = wrong_labels
+    ease = np.linspace(-1, 1, split.n_rows)
+    strata = stratify(split, ease)
+    assert strata.parts.shape == (12, 6 + 2) and (strata.parts.sum(axis=1) == 2).all()
+    assert strata.counts.sum() == split.n_rows
+    for code in range(12):
+        assert len(np.unique(split.y[strata.code == code])) == 1
