@@ -1,9 +1,9 @@
-"""Ways of choosing rows for models people use, on tables nothing is reported on: ``python -m perf.portfolio``.
+"""Ways of choosing rows for the models people use, on tables to tune on: ``python -m perf.portfolio``.
 
 For every table, split, model and budget the sets that :class:`cdvm.pruner.portfolio.Portfolio` compares are
 made, the model is trained on each, and its accuracy on rows that had no part in choosing is written down, a
-line of JSON each, beside what the portfolio would have kept. ``--summary`` reads the lines back: mean accuracy
-of each way, the fraction of the way from random rows to all rows, how often the answer is above random rows.
+line of JSON each, beside what the portfolio keeps. ``--summary`` reads the lines back: mean accuracy of each
+way, the fraction of the way from random rows to all rows, how often the answer is above random rows.
 
 Tables are those of ``tuning/`` in ``CDVM_DATA_HOME``; a line that is there is not computed again.
 """
@@ -32,7 +32,17 @@ from cdvm.learners.relatives import proxy_for
 from cdvm.pruner.portfolio import Portfolio
 from perf.data import home
 
-TABLES = ("phoneme", "ring", "fried", "page-blocks0", "optdigits", "marketing", "banana", "letter", "2dplanes")
+TABLES = (
+    "phoneme",
+    "ring",
+    "fried",
+    "page-blocks0",
+    "optdigits",
+    "marketing",
+    "banana",
+    "letter",
+    "2dplanes",
+)
 BUDGETS = (0.01, 0.05, 0.1, 0.2, 0.3)
 Key = tuple[str, int, int, str, float]
 
@@ -53,7 +63,7 @@ def principal(name: str) -> Any:
 
 
 def load(name: str, n_rows: int, number: int, noise: float = 0.0) -> Split:
-    """``n_rows`` to choose from, 4,000 others to test on, standardised; ``noise`` of the labels made wrong."""
+    """``n_rows`` to choose from and 4,000 others to test on, standardised."""
     import pandas as pd
 
     folder = home()
@@ -167,8 +177,11 @@ def main() -> None:
                     for line in found:
                         head = {"table": table, "split": number, "rows": options.rows, "model": model}
                         file.write(json.dumps(head | line) + "\n")
-                print(table, number, model, *(f"{x['budget']:g}: {x['random']:.3f} {x['kept']:.3f}"
-                      f" {x['way']} {x['all']:.3f} {x['seconds']:.0f}s;" for x in found), flush=True)  # fmt: skip
+                told = (
+                    f"{x['budget']:g}: {x['random']:.3f} {x['kept']:.3f} {x['way']} {x['seconds']:.0f}s;"
+                    for x in found
+                )
+                print(table, number, model, *told, flush=True)
 
 
 if __name__ == "__main__":

@@ -58,6 +58,7 @@ def test_bins_of_right_rows_are_of_one_size_and_wrong_rows_apart():
     bins = difficulty_bins(ease, 6, task="classification")
     assert ((bins == 0) == (ease < 0)).all()
     counts = np.bincount(bins)[1:]
-    assert len(counts) == 5 and np.ptp(counts) <= 1
+    assert len(counts) == 5
+    assert np.ptp(counts) <= 1
     assert all(ease[bins == k].max() <= ease[bins == k + 1].min() for k in range(5))
     assert np.ptp(np.bincount(difficulty_bins(ease, 6, task="regression"))) <= 1

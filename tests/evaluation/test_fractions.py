@@ -24,7 +24,9 @@ def test_a_draw_has_the_size_asked_for(counts, theta, part):
     strata = Strata(code, np.eye(len(counts)))
     size = max(1, int(part * len(code)))
     rows = strata.draw(np.array(theta[: len(counts)]), size, np.random.default_rng(0))
-    assert len(np.unique(rows)) == size and 0 <= rows[0] and rows[-1] < len(code)
+    assert len(np.unique(rows)) == size
+    assert rows[0] >= 0
+    assert rows[-1] < len(code)
 
 
 def test_a_draw_follows_the_densities():
@@ -44,7 +46,8 @@ def test_a_set_that_holds_the_hard_rows_is_not_better_for_it():
     found = RowScores(scores, scores, outside)
     np.testing.assert_allclose(strata.score(found, np.arange(100)), 0.5)
     plain = (scores * outside).sum(axis=1) / outside.sum(axis=1)
-    assert plain[0] > 0.8 and plain[1] < 0.2
+    assert plain[0] > 0.8
+    assert plain[1] < 0.2
 
 
 def test_validation_rows_count_as_they_are():
@@ -67,7 +70,8 @@ def test_learnt_fractions_leave_wrong_labels_out(wrong_labels):
     strata = stratify(split, ease_of_rows(split, learner, n_jobs=1))
     scorer = HeldOutScorer(split, learner, n_jobs=1)
     sets = learn_fractions(scorer, strata, 60, fits=320)
-    assert len(sets) == 3 and scorer.fits == 323
+    assert len(sets) == 3
+    assert scorer.fits == 323
     assert np.mean([wrong[rows].mean() for rows in sets]) < 0.1 < 0.25 < wrong.mean()
 
 
@@ -75,7 +79,8 @@ def test_strata_are_made_of_difficulty_and_class(wrong_labels):
     split, _ = wrong_labels
     ease = np.linspace(-1, 1, split.n_rows)
     strata = stratify(split, ease)
-    assert strata.parts.shape == (12, 6 + 2) and (strata.parts.sum(axis=1) == 2).all()
+    assert strata.parts.shape == (12, 6 + 2)
+    assert (strata.parts.sum(axis=1) == 2).all()
     assert strata.counts.sum() == split.n_rows
     for code in range(12):
         assert len(np.unique(split.y[strata.code == code])) == 1

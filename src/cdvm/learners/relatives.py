@@ -42,14 +42,20 @@ _LEAVES = 8
 # of other kinds, by the beginning of their names
 _QUICK = ("GaussianNB", "BernoulliNB", "MultinomialNB", "ComplementNB", "CategoricalNB", "LinearDiscriminant",
           "QuadraticDiscriminant", "NearestCentroid", "Dummy")  # fmt: skip
-_LINEAR = ("Logistic", "Ridge", "SGD", "Perceptron", "PassiveAggressive", "Linear", "Lasso", "Elastic", "Lars",
-           "Bayesian", "Huber", "SVC", "SVR", "NuSVC", "NuSVR", "MLP")  # fmt: skip
+_LINEAR = ("Logistic", "Ridge", "SGD", "Perceptron", "PassiveAggressive", "Linear", "Lasso", "Elastic",
+           "Lars", "Bayesian", "Huber", "SVC", "SVR", "NuSVC", "NuSVR", "MLP")  # fmt: skip
 
-_AROUND = ("SearchCV", "Calibrated", "Threshold", "OneVsRest", "OneVsOne")  # another estimator, under its name
+_AROUND = (
+    "SearchCV",
+    "Calibrated",
+    "Threshold",
+    "OneVsRest",
+    "OneVsOne",
+)  # another estimator, under its name
 
 
 def proxy_for(learner: Learner) -> Learner:
-    """A learner that trains thousands of models in the time of one estimator's hundred, or the learner itself.
+    """A learner that trains thousands of models in the time of an estimator's hundred, or the learner itself.
 
     Trees stand for trees and what is built of them, linear models for linear ones, kernels and networks,
     neighbours for neighbours, a forest for all else. Learners that train many models at once and estimators
@@ -75,8 +81,8 @@ def proxy_for(learner: Learner) -> Learner:
         return linear
     if find_spec("numba") is None:
         warnings.warn(
-            f"models of a linear kind stand for {name} where thousands are trained: pip install cdvm[trees] for "
-            "trees, which are closer to it",
+            f"linear models stand for {name} where thousands are trained: pip install cdvm[trees] for trees, "
+            "which are closer to it",
             InputWarning,
             stacklevel=3,
         )

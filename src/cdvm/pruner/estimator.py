@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from cdvm._runtime.parameters import check, refuse_unused
 from cdvm._runtime.progress import Progress
@@ -26,18 +24,16 @@ from cdvm.optimize.solvers.dispatch import Method
 from cdvm.outcomes.kinds import Outcome
 from cdvm.outcomes.recorded import Outcomes
 from cdvm.outcomes.recording import record_outcomes
-from cdvm.pruner.by_budget import build_program, select_by_budget
 from cdvm.pruner.memory_plan import MemoryPlan, plan_memory
-from cdvm.pruner.portfolio import Effort, Portfolio, find_strata
-from cdvm.pruner.resampling import Resampler
-from cdvm.pruner.settings import GRID_ALPHAS, GRID_KAPPAS, RULES, check_settings, refine_options
+from cdvm.pruner.portfolio import Effort
+from cdvm.pruner.selecting import BudgetSelector
+from cdvm.pruner.settings import RULES, check_settings, refine_options
 from cdvm.sampling import N_MODELS, Design, DesignKind, default_inclusion, seed_of
-from cdvm.selection import Selection
 
 __all__ = ["CDVM"]
 
 
-class CDVM(Resampler, BaseEstimator):  # type: ignore[misc]
+class CDVM(BudgetSelector, BaseEstimator):  # type: ignore[misc]
     """Choose the rows of a training set to keep.
 
     ``fit`` trains many small models on random subsets and estimates what every row does for every evaluation
@@ -313,29 +309,13 @@ class CDVM(Resampler, BaseEstimator):  # type: ignore[misc]
             fitted["feature_names_in_"] = np.asarray(columns, dtype=object)
         if split.classes is not None:
             fitted["classes_"] = split.classes
-        old = {name for name in vars(self) if name.endswith("_") or name in ("_plan", "_base", "_kept", "_strata")}
+        old = {
+            name
+            for name in vars(self)
+            if name.endswith("_") or name in ("_plan", "_base", "_kept", "_strata")
+        }
         self.__dict__ = {name: value for name, value in vars(self).items() if name not in old} | fitted
         return self
-
-    def select(self, budget: Any = None) -> Any:
-        """The rows to keep for a budget, or for each of several.
-
-        Parameters
-        ----------
-        budget : int, float or an iterable of them, optional
-            Rows to keep, as a count or as a fraction of the training rows. Each is solved anew: the best 5 %
-            are not a part of the best 10 %.
-
-        Returns
-        -------
-        Selection, or a list of them
-        """
-        check_is_fitted(self, "attribution_")
-        self._check_params()
-        budget = self.budget if budget is None else budget
-        if isinstance(budget, Iterable) and not isinstance(budget, str):
-            return self._select_all(list(budget))
-        return self._select_all([budget])[0]
 
     def _check_params(self) -> None:
         check_settings(self.get_params(deep=False), _DEFAULTS)
@@ -343,33 +323,6 @@ class CDVM(Resampler, BaseEstimator):  # type: ignore[misc]
     def _refuse_holdout(self) -> None:
         given = {name: getattr(self, name) for name in ("prepare", "validation", "validation_size")}
         refuse_unused(given, _DEFAULTS, "a split, which has its features and evaluation rows")
-
-    def _select_all(self, budgets: list[Any]) -> list[Selection]:
-        if "_base" not in vars(self):
-            self._base = build_program(self.attribution_, dense=self._plan.dense, progress=self.progress)
-        grid = self.tune == "grid"
-        proxy, own = self.proxy_, {"seed": self.seed_, "n_jobs": self._plan.n_jobs, "progress": self.progress}
-        rows = seen_by(proxy, self.split_, self.learner_)
-        selections = select_by_budget(
-            self._base,
-            budgets,
-            split=rows,
-            learner=proxy,
-            alphas=GRID_ALPHAS if grid else (self.alpha,),
-            kappas=GRID_KAPPAS if grid else (self.kappa,),
-            solver=self.solver if self._plan.dense or self.solver != "auto" else "first_order",
-            rounding=self.rounding,
-            refining=None if self.refine is False else refine_options(self.refine),
-            **own,
-        )
-        if self.effort == "low":
-            return selections
-        if "_strata" not in vars(self):
-            self._strata = find_strata(rows, proxy, **own)
-        ways = Portfolio(
-            self.split_, self.learner_, rows, proxy, self._strata, self.effort, self.seconds, **own
-        )
-        return [ways.choose(selection) for selection in selections]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -122,8 +122,8 @@ class Portfolio:
         )
 
     def _to_refine(self, proposals: list[Proposal], scores: NDArray[np.float64]) -> list[int]:
-        """The best; with high effort, the best of each way that the principal puts at or above random rows."""
-        order = np.argsort(-scores, kind="stable").tolist()
+        """The best; with high effort, the best of the two best ways."""
+        order: list[int] = np.argsort(-scores, kind="stable").tolist()
         if self.effort != "high":
             return order[:1]
         firsts = {proposals[k].name: k for k in reversed(order)}

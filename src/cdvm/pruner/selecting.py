@@ -1,0 +1,99 @@
+"""From what was fitted to the rows to keep, for any budgets."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from sklearn.utils.validation import check_is_fitted
+
+from cdvm.attribution.base import Attribution
+from cdvm.evaluation.refinement.fractions import Strata
+from cdvm.learners import Learner
+from cdvm.learners.relatives import seen_by
+from cdvm.optimize.program import Program
+from cdvm.optimize.solvers.dispatch import Method
+from cdvm.pruner.by_budget import build_program, select_by_budget
+from cdvm.pruner.memory_plan import MemoryPlan
+from cdvm.pruner.portfolio import Effort, Portfolio, find_strata
+from cdvm.pruner.resampling import Resampler
+from cdvm.pruner.settings import GRID_ALPHAS, GRID_KAPPAS, refine_options
+from cdvm.selection import Selection
+
+__all__ = ["BudgetSelector"]
+
+
+class BudgetSelector(Resampler):
+    """The half of the estimator that chooses; the other half fits."""
+
+    attribution_: Attribution
+    learner_: Learner
+    proxy_: Learner
+    seed_: int
+    _plan: MemoryPlan
+    _base: Program
+    _strata: Strata
+
+    budget: float
+    alpha: float
+    kappa: float | Literal["auto"]
+    tune: Literal["grid"] | None
+    solver: Method
+    rounding: Literal["swap", "top"]
+    refine: bool | int | dict[str, Any]
+    effort: Effort
+    seconds: float | None
+    progress: bool | None
+
+    @abstractmethod
+    def _check_params(self) -> None:
+        """Complain about settings that cannot be used."""
+
+    def select(self, budget: Any = None) -> Any:
+        """The rows to keep for a budget, or for each of several.
+
+        Parameters
+        ----------
+        budget : int, float or an iterable of them, optional
+            Rows to keep, as a count or as a fraction of the training rows. Each is solved anew: the best 5 %
+            are not a part of the best 10 %.
+
+        Returns
+        -------
+        Selection, or a list of them
+        """
+        check_is_fitted(self, "attribution_")
+        self._check_params()
+        budget = self.budget if budget is None else budget
+        if isinstance(budget, Iterable) and not isinstance(budget, str):
+            return self._select_all(list(budget))
+        return self._select_all([budget])[0]
+
+    def _select_all(self, budgets: list[Any]) -> list[Selection]:
+        if "_base" not in vars(self):
+            self._base = build_program(self.attribution_, dense=self._plan.dense, progress=self.progress)
+        grid = self.tune == "grid"
+        own: dict[str, Any] = {"seed": self.seed_, "n_jobs": self._plan.n_jobs, "progress": self.progress}
+        proxy = self.proxy_
+        rows = seen_by(proxy, self.split_, self.learner_)
+        selections = select_by_budget(
+            self._base,
+            budgets,
+            split=rows,
+            learner=proxy,
+            alphas=GRID_ALPHAS if grid else (self.alpha,),
+            kappas=GRID_KAPPAS if grid else (self.kappa,),
+            solver=self.solver if self._plan.dense or self.solver != "auto" else "first_order",
+            rounding=self.rounding,
+            refining=None if self.refine is False else refine_options(self.refine),
+            **own,
+        )
+        if self.effort == "low":
+            return selections
+        if "_strata" not in vars(self):
+            self._strata = find_strata(rows, proxy, **own)
+        ways = Portfolio(
+            self.split_, self.learner_, rows, proxy, self._strata, self.effort, self.seconds, **own
+        )
+        return [ways.choose(selection) for selection in selections]

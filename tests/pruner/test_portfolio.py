@@ -1,0 +1,170 @@
+"""Several ways to choose, decided by the model the rows are for."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import load_wine, make_moons
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import SVC
+
+from cdvm import CDVM, Selection
+from cdvm.errors import InputError
+from cdvm.evaluation.refinement.scorer import RowScores
+from cdvm.pruner import portfolio
+from cdvm.pruner.portfolio import Proposal, _compare, _leaderboard
+
+
+class Counted(ClassifierMixin, BaseEstimator):
+    """Logistic regression that counts its fits."""
+
+    fits = 0
+
+    def fit(self, X, y):
+        Counted.fits += 1
+        self.model_ = LogisticRegression().fit(X, y)
+        self.classes_ = self.model_.classes_
+        return self
+
+    def predict(self, X):
+        return self.model_.predict(X)
+
+    def decision_function(self, X):
+        return self.model_.decision_function(X)
+
+
+@pytest.fixture(scope="module")
+def moons():
+    X, y = make_moons(300, noise=0.25, random_state=0)
+    wrong = np.random.default_rng(0).random(300) < 0.1
+    return X, np.where(wrong, 1 - y, y)
+
+
+@pytest.fixture(scope="module")
+def fitted(moons):
+    pruner = CDVM(
+        Counted(), proxy="logistic", effort="medium", seconds=None, n_models=300, n_jobs=1, random_state=0
+    )
+    Counted.fits = 0
+    pruner.fit(*moons)
+    assert Counted.fits == 0
+    return pruner, pruner.select(20)
+
+
+def test_the_learner_itself_trains_tens_and_the_proxy_thousands(fitted):
+    _, keep = fitted
+    # eight random sets, the program's, three by fractions, the refined one
+    assert Counted.fits == 13
+    assert sum(line.fits for line in keep.leaderboard) > 1000
+
+
+def test_the_leaderboard_has_random_rows_and_one_answer_which_is_the_best(fitted):
+    _, keep = fitted
+    names = [line.name for line in keep.leaderboard]
+    assert {"random", "program", "fractions"} < set(names)
+    assert len(names) == 4
+    assert any(name.endswith("+refine") for name in names)
+    assert [line.kept for line in keep.leaderboard].count(True) == 1
+    best = next(line for line in keep.leaderboard if line.kept)
+    random = next(line for line in keep.leaderboard if line.name == "random")
+    assert keep.score == best.score == max(line.score for line in keep.leaderboard)
+    assert best.score > random.score + random.standard_error
+    assert len(keep) == 20
+    assert -1 <= keep.agreement <= 1
+
+
+def test_a_leaderboard_is_saved_and_loaded(fitted, tmp_path):
+    _, keep = fitted
+    again = Selection.load(keep.save(tmp_path / "keep"))
+    assert again.leaderboard == keep.leaderboard
+    assert again.agreement == keep.agreement
+
+
+def test_the_answer_does_not_depend_on_the_workers(fitted, moons):
+    pruner, keep = fitted
+    other = CDVM(**(pruner.get_params() | {"n_jobs": 2})).fit(*moons).select(20)
+    assert (other.indices == keep.indices).all()
+    assert [line.score for line in other.leaderboard] == [line.score for line in keep.leaderboard]
+
+
+def test_a_learner_that_trains_many_at_once_is_its_own_proxy():
+    X, y = load_wine(return_X_y=True)
+    pruner = CDVM("ridge", effort="medium", n_models=200, n_jobs=1, random_state=0).fit(X, y)
+    assert pruner.proxy_ is pruner.learner_
+    keep = pruner.select(9)
+    assert keep.agreement is None
+    assert keep.leaderboard[0].score >= keep.leaderboard[-1].score
+    assert len(pruner.select(len(y))) == len(y)
+
+
+@pytest.mark.parametrize(
+    ("learner", "proxy"), [(SVC(), "logistic"), (GaussianNB(), "sklearn"), (LogisticRegression(), "logistic")]
+)
+def test_thousands_are_trained_by_a_relative(moons, learner, proxy):
+    X, y = moons
+    pruner = CDVM(learner, n_models=20, n_jobs=1, random_state=0).fit(1000 * X, y)
+    assert pruner.outcomes_.manifest["learner"]["name"] == pruner.proxy_.name == proxy
+    assert (pruner.split_.X == 1000 * X).all()
+    assert pruner.learner_.task == "classification"
+
+
+def test_no_proxy_means_the_learner_itself(moons):
+    X, y = moons
+    pruner = CDVM(SVC(), proxy=None, n_models=4, n_jobs=1, random_state=0).fit(X[:60], y[:60])
+    assert pruner.proxy_ is pruner.learner_
+    assert pruner.outcomes_.manifest["learner"]["name"] == "sklearn"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"effort": "medium", "refine": True}, "refine=True"),
+        ({"effort": "high", "tune": "grid"}, "tune='grid'"),
+        ({"seconds": 3}, "seconds=3"),
+        ({"effort": "medium", "seconds": 0}, "seconds=0: use a positive number"),
+        ({"effort": "much"}, "effort='much': use 'low', 'medium' or 'high'"),
+        ({"proxy": "ridge_regression"}, "proxy='ridge' is for regression"),
+        ({"proxy": "logistik"}, "logistik"),
+    ],
+)
+def test_settings_without_meaning_are_refused(moons, options, message):
+    with pytest.raises(InputError, match=message):
+        CDVM("logistic", n_models=4, **options).fit(*moons)
+
+
+def test_time_is_kept_about(moons):
+    pruner = CDVM("neighbors", effort="high", seconds=0.2, n_models=100, n_jobs=1, random_state=0)
+    keep = pruner.fit(*moons).select(30)
+    unhurried = sum(line.fits for line in keep.leaderboard)
+    assert unhurried < 4 * (480 + 3000)
+
+
+def test_a_set_that_holds_the_hard_rows_gains_nothing_by_it():
+    """Rows 0 to 49 are never right, whoever is asked."""
+    draws = portfolio._RANDOM
+    right = np.tile(np.repeat([0.0, 1.0], 50), (draws + 2, 1)).astype(np.float32)
+    outside = np.random.default_rng(0).random((draws + 2, 100)) < 0.8
+    outside[-2], outside[-1] = np.arange(100) >= 40, np.arange(100) < 60
+    scores, errors = _compare(RowScores(right, right, outside))
+    np.testing.assert_allclose(scores, scores[0])
+    np.testing.assert_allclose(errors, 0, atol=1e-12)
+
+
+def test_the_standard_error_is_that_of_a_mean_difference():
+    rng = np.random.default_rng(0)
+    draws = portfolio._RANDOM
+    right = np.zeros((draws + 1, 4000), dtype=np.float32)
+    right[-1] = rng.random(4000) < 0.3
+    _, errors = _compare(RowScores(right, right, np.ones(right.shape, dtype=bool)))
+    assert errors[-1] == pytest.approx(np.sqrt(0.3 * 0.7 / 4000), rel=0.05)
+
+
+def test_where_nothing_is_better_random_rows_are_kept(moons):
+    pruner = CDVM("logistic", effort="medium", n_models=50, n_jobs=1, random_state=0).fit(*moons)
+    split = pruner.split_
+    sets = [Selection.of_rows(split, np.arange(k, k + 5), method="random", seconds=0.0) for k in range(8)]
+    other = Selection.of_rows(split, np.arange(5), method="fractions", seconds=0.0)
+    scores = np.array([0.7] * 7 + [0.8, 0.6])
+    board = _leaderboard([Proposal(s) for s in [*sets, other]], scores, np.zeros(9), 7)
+    assert [(line.name, line.kept) for line in board] == [("random", True), ("fractions", False)]
+    assert board[0].score == pytest.approx(0.7125)
