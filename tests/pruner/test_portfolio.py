@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_wine, make_moons
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
@@ -106,6 +107,21 @@ def test_thousands_are_trained_by_a_relative(moons, learner, proxy):
     assert pruner.outcomes_.manifest["learner"]["name"] == pruner.proxy_.name == proxy
     assert (pruner.split_.X == 1000 * X).all()
     assert pruner.learner_.task == "classification"
+
+
+def test_a_proxy_gets_numbers_of_columns_and_missing_values(moons):
+    pd = pytest.importorskip("pandas")
+    X, y = moons
+    table = pd.DataFrame({"a": X[:, 0], "b": np.where(X[:, 1] > 0, "high", "low")})
+    table.loc[::7, "a"] = np.nan
+    pruner = CDVM(
+        HistGradientBoostingClassifier(), proxy="ridge", effort="medium", seconds=1, n_models=50, n_jobs=1
+    )
+    keep = pruner.fit(table, y).select(60)
+    assert len(keep.take(table)) == 60
+    assert np.isnan(pruner.split_.X.table["a"]).any()
+    missing = np.where(np.arange(300)[:, None] % 7 == 0, np.nan, X)
+    assert len(pruner.fit(missing, y).select(60)) == 60
 
 
 def test_no_proxy_means_the_learner_itself(moons):

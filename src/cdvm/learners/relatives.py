@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+from scipy import sparse
+
+from cdvm.data.preparation import Preparation
+from cdvm.data.raw import RawColumns
 from cdvm.data.split import Split
 from cdvm.errors import InputError, InputWarning
 from cdvm.learners import make_learner
@@ -13,7 +19,7 @@ from cdvm.learners.base import Learner
 from cdvm.learners.sklearn import SklearnLearner
 from cdvm.learners.trees import BoostingLearner, ForestLearner, TreeLearner
 
-__all__ = ["proxy_for", "resolve_proxy", "seen_by", "tree_relative"]
+__all__ = ["StandIn", "proxy_for", "stand_in", "tree_relative"]
 
 # what our settings are called elsewhere: scikit-learn, LightGBM, XGBoost, CatBoost
 _ELSEWHERE = {
@@ -90,21 +96,48 @@ def proxy_for(learner: Learner) -> Learner:
     return _small_relative(estimator) or ForestLearner(task=learner.task)
 
 
-def resolve_proxy(proxy: Any, learner: Learner) -> Learner:
-    """The learner that stands for ``learner``: ``"auto"``, itself (None), or the one given."""
+class StandIn(NamedTuple):
+    """The learner that thousands of models are trained with, and the rows as it sees them."""
+
+    learner: Learner
+    split: Split
+
+
+def stand_in(proxy: Any, learner: Learner, split: Split) -> StandIn:
+    """What ``proxy`` means for a learner: ``"auto"``, itself (None), or the one given.
+
+    The learner itself sees the rows as they are, another gets numbers, standardised, the missing ones at
+    their mean.
+    """
     if proxy is None:
-        return learner
-    if isinstance(proxy, str) and proxy == "auto":
-        return proxy_for(learner)
-    found = make_learner(proxy)
+        return StandIn(learner, split)
+    found = proxy_for(learner) if isinstance(proxy, str) and proxy == "auto" else make_learner(proxy)
+    if found is learner:
+        return StandIn(learner, split)
     if found.task != learner.task:
         raise InputError(f"proxy={found.title!r} is for {found.task} and learner for {learner.task}")
-    return found
+    return StandIn(found, _as_numbers(split))
 
 
-def seen_by(proxy: Learner, split: Split, learner: Learner) -> Split:
-    """The rows as the proxy sees them: standardised, unless it is the learner itself."""
-    return split if proxy is learner else split.standardized()
+def _as_numbers(split: Split) -> Split:
+    if isinstance(split.X, RawColumns):
+        preparation = Preparation(scale=True).fit(split.X.table)
+        parts = {"X": split.X, "X_val": split.X_val, "X_test": split.X_test}
+        made: dict[str, Any] = {
+            k: None if v is None else preparation.transform(v.table) for k, v in parts.items()
+        }
+        return replace(split, scaled=True, preparation=preparation, **made)
+    split = split.standardized()
+    if sparse.issparse(split.X) or not any(
+        np.isnan(X).any() for X in (split.X, split.X_val) if X is not None
+    ):
+        return split
+    return replace(
+        split,
+        X=np.nan_to_num(split.X, nan=0.0),
+        X_val=None if split.X_val is None else np.nan_to_num(split.X_val, nan=0.0),
+        X_test=None if split.X_test is None else np.nan_to_num(split.X_test, nan=0.0),
+    )
 
 
 def _small_relative(estimator: Any) -> Learner | None:

@@ -19,7 +19,7 @@ from cdvm.errors import InputError
 from cdvm.evaluation.refinement.refine import check_options
 from cdvm.learners import Learner, make_learner
 from cdvm.learners.needs import PrepareFor, prepare_for, reads_missing
-from cdvm.learners.relatives import resolve_proxy, seen_by
+from cdvm.learners.relatives import StandIn, stand_in
 from cdvm.optimize.solvers.dispatch import Method
 from cdvm.outcomes.kinds import Outcome
 from cdvm.outcomes.recorded import Outcomes
@@ -245,13 +245,14 @@ class CDVM(BudgetSelector, BaseEstimator):  # type: ignore[misc]
         learner = make_learner(self.learner)
         # recorded on the rows as they are, or as fit() would have shown them to the models
         shown = scaled_for(self.learner, split, self.scale)
-        same = seen_by(resolve_proxy(self.proxy, learner), shown, learner)
-        if recorded not in (split.fingerprint(), same.fingerprint()):
+        proxy = stand_in(self.proxy, learner, shown)
+        if recorded == split.fingerprint() != proxy.split.fingerprint():
+            proxy = StandIn(proxy.learner, split)
+            shown = split if proxy.learner is learner else shown
+        if recorded != proxy.split.fingerprint():
             raise InputError("outcomes are of other rows than split: record them anew")
-        if same is shown and recorded == split.fingerprint():
-            shown = split
         plan = plan_memory(self.memory_limit, shown, outcomes.design, outcomes.n_models, self.n_jobs)
-        return self._keep(shown, learner, outcomes, plan, seed, None)
+        return self._keep(shown, learner, proxy, outcomes, plan, seed, None)
 
     def _fit_split(self, split: Split, learner: Learner, seed: int, columns: Any) -> CDVM:
         check_options(refine_options(self.refine), split)
@@ -259,15 +260,17 @@ class CDVM(BudgetSelector, BaseEstimator):  # type: ignore[misc]
         inclusion = (
             default_inclusion(split.n_rows, split.n_classes) if self.inclusion == "auto" else self.inclusion
         )
-        design = Design(split.n_rows, inclusion, self.design, seed)
+        proxy, design = (
+            stand_in(self.proxy, learner, split),
+            Design(split.n_rows, inclusion, self.design, seed),
+        )
         trained = 0 if self.attribution == "similarity" else int(self.n_models)
         plan = plan_memory(self.memory_limit, split, design, trained, self.n_jobs)
         if not trained:
-            return self._keep(split, learner, None, plan, seed, columns)
-        proxy = resolve_proxy(self.proxy, learner)
+            return self._keep(split, learner, proxy, None, plan, seed, columns)
         outcomes = record_outcomes(
-            seen_by(proxy, split, learner),
-            plan.bounded(proxy),
+            proxy.split,
+            plan.bounded(proxy.learner),
             design,
             range(int(self.n_models)),
             outcome=self.outcome,
@@ -275,12 +278,13 @@ class CDVM(BudgetSelector, BaseEstimator):  # type: ignore[misc]
             n_jobs=plan.n_jobs,
             progress=self.progress,
         )
-        return self._keep(split, learner, outcomes, plan, seed, columns)
+        return self._keep(split, learner, proxy, outcomes, plan, seed, columns)
 
     def _keep(
         self,
         split: Split,
         learner: Learner,
+        proxy: StandIn,
         outcomes: Outcomes | None,
         plan: MemoryPlan,
         seed: int,
@@ -298,7 +302,8 @@ class CDVM(BudgetSelector, BaseEstimator):  # type: ignore[misc]
             ),
             "split_": split,
             "learner_": learner,
-            "proxy_": resolve_proxy(self.proxy, learner),
+            "proxy_": proxy.learner,
+            "_rows": proxy.split,
             "seed_": seed,
             "n_features_in_": int(split.X.shape[1]) if columns is None else len(columns),
             "_plan": plan,
@@ -309,11 +314,8 @@ class CDVM(BudgetSelector, BaseEstimator):  # type: ignore[misc]
             fitted["feature_names_in_"] = np.asarray(columns, dtype=object)
         if split.classes is not None:
             fitted["classes_"] = split.classes
-        old = {
-            name
-            for name in vars(self)
-            if name.endswith("_") or name in ("_plan", "_base", "_kept", "_strata")
-        }
+        own = ("_rows", "_plan", "_base", "_kept", "_strata")
+        old = {name for name in vars(self) if name.endswith("_") or name in own}
         self.__dict__ = {name: value for name, value in vars(self).items() if name not in old} | fitted
         return self
 

@@ -114,10 +114,11 @@ class Portfolio:
         outcomes = _joined(outcomes, self._outcomes(self.split, self.principal, refined))
         scores, errors = _compare(outcomes)
         best = int(np.argmax(scores))
+        board = _leaderboard(proposals, scores, errors, best)
         return replace(
             proposals[best].selection,
-            score=float(scores[best]),
-            leaderboard=_leaderboard(proposals, scores, errors, best),
+            score=next(line.score for line in board if line.kept),
+            leaderboard=board,
             agreement=self._agreement(proposals, scores),
         )
 

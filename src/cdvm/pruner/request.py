@@ -11,6 +11,7 @@ from cdvm._runtime.cluster import on_cluster
 from cdvm.data.split import Split
 from cdvm.evaluation.refinement.refine import refine
 from cdvm.learners import Learner
+from cdvm.learners.relatives import stand_in
 from cdvm.optimize.program import resolve_budget
 from cdvm.outcomes.recorded import Outcomes
 from cdvm.outcomes.recording import record_outcomes
@@ -79,6 +80,7 @@ def record_models(
     jobs: int,
 ) -> Outcomes:
     """Outcomes of some of the models that :func:`choose_rows` would train with the same settings."""
+    learner, split = stand_in("auto", learner, split)
     return record_outcomes(
         split,
         learner,

@@ -9,9 +9,9 @@ from typing import Any, Literal
 from sklearn.utils.validation import check_is_fitted
 
 from cdvm.attribution.base import Attribution
+from cdvm.data.split import Split
 from cdvm.evaluation.refinement.fractions import Strata
 from cdvm.learners import Learner
-from cdvm.learners.relatives import seen_by
 from cdvm.optimize.program import Program
 from cdvm.optimize.solvers.dispatch import Method
 from cdvm.pruner.by_budget import build_program, select_by_budget
@@ -31,6 +31,7 @@ class BudgetSelector(Resampler):
     learner_: Learner
     proxy_: Learner
     seed_: int
+    _rows: Split
     _plan: MemoryPlan
     _base: Program
     _strata: Strata
@@ -75,8 +76,7 @@ class BudgetSelector(Resampler):
             self._base = build_program(self.attribution_, dense=self._plan.dense, progress=self.progress)
         grid = self.tune == "grid"
         own: dict[str, Any] = {"seed": self.seed_, "n_jobs": self._plan.n_jobs, "progress": self.progress}
-        proxy = self.proxy_
-        rows = seen_by(proxy, self.split_, self.learner_)
+        proxy, rows = self.proxy_, self._rows
         selections = select_by_budget(
             self._base,
             budgets,
