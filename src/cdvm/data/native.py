@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
     Series = pd.Series[Any]
 
-__all__ = ["NativePreparation"]
+__all__ = ["OTHER", "NativePreparation"]
 
 _MOST_LEVELS = 200  # more than 255 do not fit into the bins of histogram trees
-_OTHER = "<other>"
+OTHER = "<other>"
 
 
 class NativePreparation(Preparation):
@@ -112,4 +112,4 @@ class _Levels:
         codes, words = read_words(series)
         place = {word: k for k, word in enumerate(self.levels)}
         lookup = np.array([place.get(word, len(place)) for word in words] + [len(place)], dtype=np.int64)
-        return pd.Categorical.from_codes(lookup[codes], categories=pd.Index([*self.levels, _OTHER]))
+        return pd.Categorical.from_codes(lookup[codes], categories=pd.Index([*self.levels, OTHER]))

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from cdvm.data.native import OTHER
 from cdvm.data.preparation import Preparation
 from cdvm.data.raw import RawColumns
 from cdvm.data.split import Split
@@ -18,6 +19,7 @@ from cdvm.learners import make_learner
 from cdvm.learners.base import Learner
 from cdvm.learners.sklearn import SklearnLearner
 from cdvm.learners.trees import BoostingLearner, ForestLearner, TreeLearner
+from cdvm.sampling import Subsets
 
 __all__ = ["StandIn", "proxy_for", "stand_in", "tree_relative"]
 
@@ -45,6 +47,7 @@ _KINDS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
 
 _TREES = 50  # as many rounds or trees tell sets apart as well as hundreds, in a fraction of the time
 _LEAVES = 8
+_TRIED = 200  # rows of the one fit that shows whether a learner can be used
 # of other kinds, by the beginning of their names
 _QUICK = ("GaussianNB", "BernoulliNB", "MultinomialNB", "ComplementNB", "CategoricalNB", "LinearDiscriminant",
           "QuadraticDiscriminant", "NearestCentroid", "Dummy")  # fmt: skip
@@ -116,28 +119,37 @@ def stand_in(proxy: Any, learner: Learner, split: Split) -> StandIn:
         return StandIn(learner, split)
     if found.task != learner.task:
         raise InputError(f"proxy={found.title!r} is for {found.task} and learner for {learner.task}")
+    _try_once(learner, split)
     return StandIn(found, _as_numbers(split))
 
 
+def _try_once(learner: Learner, split: Split) -> None:
+    """Let a learner that cannot be used on these rows say so now, not when it is to decide."""
+    rows = np.unique(np.linspace(0, split.n_rows - 1, min(split.n_rows, _TRIED)).astype(np.int64))
+    learner.predict(split, Subsets.of([rows], split.n_rows), split.X[rows[:2]])
+
+
 def _as_numbers(split: Split) -> Split:
+    parts = {"X": split.X, "X_val": split.X_val, "X_test": split.X_test}
+    given = {name: part for name, part in parts.items() if part is not None}
     if isinstance(split.X, RawColumns):
-        preparation = Preparation(scale=True).fit(split.X.table)
-        parts = {"X": split.X, "X_val": split.X_val, "X_test": split.X_test}
-        made: dict[str, Any] = {
-            k: None if v is None else preparation.transform(v.table) for k, v in parts.items()
-        }
+        tables = {name: _known_levels(part.table) for name, part in given.items()}
+        preparation = Preparation(scale=True).fit(tables["X"])
+        made: dict[str, Any] = {name: preparation.transform(table) for name, table in tables.items()}
         return replace(split, scaled=True, preparation=preparation, **made)
     split = split.standardized()
-    if sparse.issparse(split.X) or not any(
-        np.isnan(X).any() for X in (split.X, split.X_val) if X is not None
-    ):
+    if sparse.issparse(split.X):
         return split
-    return replace(
-        split,
-        X=np.nan_to_num(split.X, nan=0.0),
-        X_val=None if split.X_val is None else np.nan_to_num(split.X_val, nan=0.0),
-        X_test=None if split.X_test is None else np.nan_to_num(split.X_test, nan=0.0),
-    )
+    made = {name: np.nan_to_num(getattr(split, name), nan=0.0) for name in given}
+    return replace(split, **made) if any(np.isnan(part).any() for part in given.values()) else split
+
+
+def _known_levels(table: Any) -> Any:
+    """The table with what is no level of its own missing, as a preparation reads it."""
+    if not hasattr(table, "iloc"):
+        return table
+    has_other = [c for c in table if OTHER in getattr(getattr(table[c], "cat", None), "categories", ())]
+    return table.assign(**{c: table[c].cat.remove_categories([OTHER]) for c in has_other})
 
 
 def _small_relative(estimator: Any) -> Learner | None:
