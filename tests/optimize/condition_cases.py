@@ -58,7 +58,7 @@ def rows_of_program(program):
         above.append(price)
         limits.append(program.budget)
     for g in range(len(c.names)):
-        member = (c.group == g).astype(float)
+        member = c.membership[:, [g]].toarray().ravel()
         above += [member, -member]
         limits += [c.high[g], -c.low[g]]
     for block in np.unique(c.block):

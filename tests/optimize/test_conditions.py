@@ -43,7 +43,7 @@ def test_limits_are_numbers_or_fractions_of_a_group():
 
 def test_a_missing_label_belongs_to_no_group_and_stands_for_itself():
     conditions = Conditions.of(5, groups=["a", None, "a", np.nan, "b"], together=["x", None, "x", None, None])
-    assert conditions.group.tolist() == [0, -1, 0, -1, 1]
+    assert conditions.membership.toarray().tolist() == [[1, 0], [0, 0], [1, 0], [0, 0], [0, 1]]
     assert len(np.unique(conditions.block)) == 4
     assert conditions.block[0] == conditions.block[2]
 

@@ -12,7 +12,7 @@ Where rows cost or go together the budget is a limit, for no set may meet it exa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -36,8 +36,8 @@ class Conditions:
     ----------
     keep, drop : ndarray of bool
         Rows that must be kept, and rows that may not.
-    group : ndarray of int
-        The group of each row, -1 for none.
+    membership : csr_array of shape (n_rows, n_groups)
+        1 where a row is of a group; a row may be of several, or of none.
     names : sequence
         The groups, for messages.
     low, high : ndarray
@@ -50,7 +50,7 @@ class Conditions:
 
     keep: Mask
     drop: Mask
-    group: NDArray[np.int64]
+    membership: sparse.csr_array
     names: Sequence[Any]
     low: Vector
     high: Vector
@@ -114,7 +114,21 @@ class Conditions:
                 raise InputError(f"costs has shape {price.shape}: use one number for each of {n_rows} rows")
             if (bad := np.flatnonzero(~(np.isfinite(price) & (price > 0)))).size:
                 raise InputError(f"costs: row {bad[0]} costs {price[bad[0]]}; use finite numbers above 0")
-        return cls(kept, dropped, group, names, low, high, np.unique(block, return_inverse=True)[1], price)
+        block = np.unique(block, return_inverse=True)[1]
+        return cls(kept, dropped, _membership(group, len(names)), names, low, high, block, price)
+
+    def with_least(self, labels: NDArray[np.int64], low: NDArray[Any], names: Sequence[Any]) -> Conditions:
+        """The same, and at least so many rows of each label, or as many as may be kept."""
+        further = _membership(labels, len(low))
+        free = np.bincount(labels[~self.drop], minlength=len(low))
+        sizes = np.bincount(labels, minlength=len(low)).astype(np.float64)
+        return replace(
+            self,
+            membership=sparse.csr_array(sparse.hstack([self.membership, further])),
+            names=[*self.names, *names],
+            low=np.r_[self.low, np.minimum(low, free)],
+            high=np.r_[self.high, sizes],
+        )
 
     @property
     def n_rows(self) -> int:
@@ -134,10 +148,7 @@ class Conditions:
     @cached_property
     def counts(self) -> NDArray[np.float64]:
         """Blocks × groups: rows of a group in a block."""
-        n, k = self.n_rows, len(self.names)
-        inside = np.flatnonzero(self.group >= 0)
-        of = sparse.csr_array((np.ones(len(inside)), (inside, self.group[inside])), shape=(n, k))
-        return np.asarray((self.members @ of).toarray())
+        return np.asarray((self.members @ self.membership).toarray())
 
     @cached_property
     def prices(self) -> Vector:
@@ -161,8 +172,7 @@ class Conditions:
     def satisfied(self, weights: NDArray[Any], budget: float, tolerance: float = 1e-7) -> bool:
         """Whether weights of rows fulfil all conditions and the budget."""
         w = np.asarray(weights, dtype=np.float64)
-        inside = self.group >= 0
-        counts = np.bincount(self.group[inside], w[inside], minlength=len(self.names))
+        counts = np.asarray(w @ self.membership)
         spent = float(w.sum() if self.costs is None else w @ self.costs)
         room = tolerance * max(1.0, abs(budget))
         total = spent <= budget + room and (not self.exact or spent >= budget - room)
@@ -182,6 +192,11 @@ class Conditions:
         found = np.full(self.members.shape[0], np.nan)
         which.at(found, self.block, w)
         return found
+
+
+def _membership(codes: NDArray[np.int64], n_groups: int) -> sparse.csr_array:
+    inside = np.flatnonzero(codes >= 0)
+    return sparse.csr_array((np.ones(len(inside)), (inside, codes[inside])), shape=(len(codes), n_groups))
 
 
 def _mask(n_rows: int, given: Any, name: str) -> Mask:
