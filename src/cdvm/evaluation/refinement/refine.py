@@ -15,6 +15,8 @@ from cdvm.errors import InputError
 from cdvm.evaluation.refinement.scorer import HeldOutScorer, Rows, Score, check_evaluation, check_score
 from cdvm.evaluation.refinement.search import Callback, Search
 from cdvm.learners import make_learner
+from cdvm.optimize.conditions import Conditions
+from cdvm.optimize.rounding import class_floors
 from cdvm.selection import Selection
 
 __all__ = ["FITS", "check_options", "default_fits", "refine"]
@@ -38,6 +40,8 @@ def refine(
     n_jobs: int | None = -1,
     progress: bool | None = None,
     callback: Callback | None = None,
+    conditions: Conditions | None = None,
+    budget: float | None = None,
 ) -> Selection:
     """Improve a set of rows by exchanging some for others, evaluated by models trained on them.
 
@@ -68,6 +72,11 @@ def refine(
     callback : callable, optional
         Called with the number of fits so far and the positions, among the training rows, of the best
         set, once at the start and after every round.
+    conditions : Conditions, optional
+        What the rows have to fulfil; the start must. Classes keep the rows they should have, see
+        :func:`~cdvm.optimize.rounding.class_floors`, or have.
+    budget : float, optional
+        What may be spent, where rows have costs; the number of rows otherwise.
 
     Returns
     -------
@@ -92,7 +101,8 @@ def refine(
     base, start = _start(selection, split)
     scorer = HeldOutScorer(split, learner, score=score, evaluation=evaluation, seed=seed, n_jobs=n_jobs)
     fits = default_fits(scorer, len(start)) if fits is None else int(fits)
-    search = Search(scorer, start, fits, seconds, callback)
+    allowed = len(start) if budget is None else budget
+    search = Search(scorer, start, fits, seconds, callback, _with_classes(conditions, split, start), allowed)
     if len(start) < split.n_rows:
         search.run(progress)
     rows, optimism = search.answer()
@@ -114,6 +124,15 @@ def refine(
         optimism=optimism,
         fits=scorer.fits,
     )
+
+
+def _with_classes(conditions: Conditions | None, split: Split, start: Rows) -> Conditions | None:
+    """Conditions, and no fewer rows of a class than it should have, or has."""
+    if conditions is None or split.classes is None:
+        return conditions
+    there = np.bincount(split.y[start], minlength=split.n_classes)
+    low = np.minimum(class_floors(split.y, len(start)), there)
+    return conditions.with_least(split.y, low, [f"class {label}" for label in split.classes])
 
 
 def default_fits(scorer: HeldOutScorer, size: int) -> int:

@@ -34,6 +34,8 @@ from cdvm.evaluation.refinement.scorer import (
     Rows,
     RowScores,
 )
+from cdvm.evaluation.refinement.within import exchange_within
+from cdvm.optimize.conditions import Conditions
 from cdvm.optimize.rounding import class_floors
 
 __all__ = ["Callback", "Search"]
@@ -54,10 +56,17 @@ class Search:
     """The best set so far, the sets before it, and what is known of the rows around it."""
 
     def __init__(
-        self, scorer: HeldOutScorer, start: Rows, fits: int, seconds: float | None, callback: Callback | None
+        self,
+        scorer: HeldOutScorer,
+        start: Rows,
+        fits: int,
+        seconds: float | None = None,
+        callback: Callback | None = None,
+        conditions: Conditions | None = None,
+        budget: float = 0.0,
     ) -> None:
         self.scorer, self.start, self.best = scorer, start, start
-        self.callback = callback
+        self.callback, self._conditions, self._budget = callback, conditions, budget
         # the held-back evaluation rows' look at the end is part of what may be trained
         self._limit = fits - 3 * self.repeats
         self._proposals = int(np.clip(self._limit // 16, 4, _PROPOSALS))
@@ -163,6 +172,19 @@ class Search:
         greedy = count // 8 if estimate.any() else 0
         out[:greedy], into[:greedy] = -estimate[self.best], estimate[outside]
         exchanged[:greedy] = np.geomspace(1, most, greedy).round()
+        if self._conditions is not None:
+            return np.stack(
+                [
+                    exchange_within(
+                        self._conditions,
+                        self._budget,
+                        self.best,
+                        np.argsort(-out[k])[: exchanged[k]],
+                        outside[np.argsort(-into[k])],
+                    )
+                    for k in range(count)
+                ]
+            )
         leaving, entering = _largest(out, most), outside[_largest(into, most)]
         exchanges = np.arange(most) < exchanged[:, None]
         bound = exchanges & self._bound(leaving, exchanges)

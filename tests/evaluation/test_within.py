@@ -1,0 +1,45 @@
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine
+
+from cdvm import Split, refine
+from cdvm.evaluation.refinement.within import exchange_within
+from cdvm.optimize.conditions import Conditions
+from cdvm.optimize.room import fill_blocks
+
+
+@pytest.fixture(scope="module")
+def wine():
+    return Split.from_arrays(*load_wine(return_X_y=True), validation="out_of_bag").standardized()
+
+
+@pytest.mark.parametrize(
+    ("given", "budget"),
+    [
+        ({"groups": np.arange(178) % 4, "at_least": 3, "at_most": 6}, 20),
+        ({"keep": [3, 50, 170], "drop": np.arange(0, 178, 7)[1:]}, 20),
+        ({"together": np.arange(178) // 2}, 20),
+        ({"costs": np.where(np.arange(178) % 3, 1.0, 4.0)}, 24.0),
+    ],
+    ids=["groups", "keep and drop", "together", "costs"],
+)
+def test_refined_rows_keep_to_the_conditions(wine, given, budget):
+    conditions = Conditions.of(178, **given)
+    order = np.random.default_rng(0).permutation(conditions.members.shape[0])
+    start = np.flatnonzero(fill_blocks(conditions, budget, order)[conditions.block])
+    found = refine(start, wine, "ridge", fits=600, n_jobs=1, conditions=conditions, budget=budget)
+    chosen = np.zeros(178)
+    chosen[found.rows] = 1.0
+    assert len(found) == len(start)
+    assert conditions.satisfied(chosen, budget)
+    assert not np.array_equal(found.rows, start)
+    counts = [np.bincount(wine.y[rows], minlength=3) for rows in (start, found.rows)]
+    assert (counts[1] >= np.minimum(counts[0], 2)).all()
+
+
+def test_the_first_row_that_is_admitted_takes_the_place():
+    conditions = Conditions.of(6, groups=list("aabbcc"), at_most=1)
+    rows = exchange_within(conditions, 2, np.array([0, 2]), np.array([1]), np.array([1, 5, 3]))
+    assert rows.tolist() == [0, 5]  # row 1 would be the second of its group
+    kept = Conditions.of(6, keep=[0])
+    assert exchange_within(kept, 2, np.array([0, 2]), np.array([0]), np.array([1])).tolist() == [0, 2]
