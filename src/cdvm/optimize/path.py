@@ -9,7 +9,7 @@ from typing import Any, Literal
 from cdvm._runtime.parallel import run_tasks
 from cdvm._runtime.progress import Progress
 from cdvm.errors import InputError
-from cdvm.optimize.program import Program, resolve_budget
+from cdvm.optimize.program import Program
 from cdvm.optimize.solvers.base import Solution
 from cdvm.optimize.solvers.dispatch import Method, resolve_method, solve
 
@@ -115,7 +115,7 @@ def _keys(
     if not keys:
         raise InputError("a path needs at least one budget, one alpha and one kappa")
     for budget in {key[0] for key in keys}:
-        resolve_budget(budget, program.n_rows)
+        program.replace(budget=budget)  # complains about one that cannot be
     return keys
 
 

@@ -209,7 +209,7 @@ class Program:
     def replace(self, **changes: Any) -> Program:
         """The same program with another budget, alpha or kappa; what T1 cost is not paid again."""
         other = replace(self, **changes)
-        if "attribution" not in changes and "gains" in self.__dict__:
+        if not changes.keys() & {"attribution", "importance"} and "gains" in self.__dict__:
             other.__dict__["gains"] = self.gains
         return other
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
@@ -14,12 +15,14 @@ from cdvm._runtime.parallel import run_tasks
 from cdvm._runtime.progress import Progress
 from cdvm.attribution.base import Attribution
 from cdvm.data.split import Split
+from cdvm.errors import InputError, InputWarning
 from cdvm.evaluation.refinement.refine import refine
 from cdvm.evaluation.scoring import score_sets
 from cdvm.learners import Learner
+from cdvm.optimize.conditions import Conditions
 from cdvm.optimize.path import solve_path
-from cdvm.optimize.program import Program, resolve_budget
-from cdvm.optimize.rounding import keep_classes, loss_of, swap_search, top_rows
+from cdvm.optimize.program import Program
+from cdvm.optimize.rounding import class_floors, keep_classes, loss_of, swap_search, top_rows
 from cdvm.optimize.solvers.dispatch import DENSE_ENTRIES, Method, Solution
 from cdvm.selection import Selection
 
@@ -58,6 +61,8 @@ def select_by_budget(
     solver: Method = "auto",
     rounding: Literal["swap", "top"] = "swap",
     refining: dict[str, Any] | None = None,
+    conditions: Conditions | None = None,
+    importance: NDArray[np.float64] | None = None,
     seed: int = 0,
     n_jobs: int | None = -1,
     progress: bool | None = None,
@@ -78,11 +83,18 @@ def select_by_budget(
     rounding : {"swap", "top"}
     refining : dict or None
         Options of :func:`cdvm.refine`; None leaves the rows as they are.
+    conditions : Conditions, optional
+        On the training rows. Where they have costs, budgets are what may be spent.
+    importance : ndarray, optional
+        Of every evaluation row.
     seed, n_jobs, progress : as elsewhere
     """
     started = time.perf_counter()
+    if importance is not None:
+        program = program.replace(importance=importance)
+    program = program if conditions is None else program.replace(conditions=conditions)
     for budget in budgets:
-        resolve_budget(budget, split.n_rows)
+        program.replace(budget=budget)  # complains about one that cannot be
     runs = {"n_jobs": n_jobs, "progress": progress}
     solved = _solve(program, budgets, alphas, kappas, split, solver, rounding, runs)
     scores: dict[bytes, float] = {}
@@ -98,7 +110,8 @@ def select_by_budget(
         chosen = best[budget]
         selection = _selection(chosen, split, scores.get(chosen.rows.tobytes()), seconds)
         if refining is not None:
-            refined = refine(selection, split, learner, **({"seed": seed} | runs | refining))
+            more = {} if conditions is None else {"conditions": conditions, "budget": budget}
+            refined = refine(selection, split, learner, **({"seed": seed} | runs | refining | more))
             objective, gap = loss_of(chosen.program, refined.rows, chosen.solution.bound)
             selection = replace(refined, objective=objective, gap=gap)
         selections.append(selection)
@@ -134,12 +147,37 @@ def _solve(
 
 
 def _round(program: Program, solution: Solution, split: Split, rounding: Literal["swap", "top"]) -> _Solved:
+    if program.conditions is not None:
+        return _round_within(program, solution, split, rounding)
     rows = top_rows(program, solution.weights)
     if rounding == "swap":
         rows = swap_search(program, rows)
         if split.task == "classification":
             rows = keep_classes(program, rows, solution.weights, split.y)
     return _Solved(program, solution, rows)
+
+
+def _round_within(
+    program: Program, solution: Solution, split: Split, rounding: Literal["swap", "top"]
+) -> _Solved:
+    """Rows that fulfil the conditions and, if they allow it, hold some rows of every class."""
+    rounded = program
+    if split.classes is not None and rounding == "swap" and program.conditions is not None:
+        names = [f"class {label}" for label in split.classes]
+        floors = class_floors(split.y, program.n_needed)
+        rounded = program.replace(conditions=program.conditions.with_least(split.y, floors, names))
+    try:
+        rows = top_rows(rounded, solution.weights)
+    except InputError:
+        if rounded is program:
+            raise
+        warnings.warn(
+            "the conditions leave no room for some rows of every class: rows are kept without",
+            InputWarning,
+            stacklevel=2,
+        )
+        rounded, rows = program, top_rows(program, solution.weights)
+    return _Solved(program, solution, swap_search(rounded, rows) if rounding == "swap" else rows)
 
 
 def _scores(
