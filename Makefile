@@ -2,16 +2,20 @@
 # make test   run the whole test suite
 # make bench  measure learners and solvers against their peers
 # make bench-valuation  measure data values against pyDVL, which gets an environment of its own
+# make mutants  change single expressions of the mathematics and see whether the tests notice: an hour or two;
+#             make mutants ROOM=optimize SAMPLE=200 for some of one room
 # make soak   kill runs, damage stores, stop servers, fill a disk, and compare with runs left alone
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PEER := .venv-peer
+ROOM ?=
+SAMPLE ?=
 ROUNDS ?= 5
 SEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint bench bench-valuation soak clean
+.PHONY: demo test lint bench bench-valuation mutants soak clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.core
@@ -35,8 +39,11 @@ bench-valuation: $(VENV)/.dev $(PEER)/.installed
 soak: $(VENV)/.soak
 	$(BIN)/python -m soak --rounds $(ROUNDS) --seed $(SEED)
 
+mutants: $(VENV)/.mutants
+	$(BIN)/python -m mutation $(ROOM) $(if $(SAMPLE),--sample $(SAMPLE))
+
 clean:
-	rm -rf $(VENV) $(PEER) build dist
+	rm -rf $(VENV) $(PEER) mutants build dist
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -58,6 +65,10 @@ $(VENV)/.bench: $(VENV)/.dev
 
 $(VENV)/.soak: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,soak]'
+	@touch $@
+
+$(VENV)/.mutants: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,mutants]'
 	@touch $@
 
 # pyDVL needs NumPy 1
