@@ -386,6 +386,30 @@ def test_margins_have_the_sign_of_right_and_wrong(wine, learner, design):
     assert ((margin.values() > 0) == (right.values() == 1))[~ties].all()
 
 
+def test_answers_tell_which_class_was_taken_for_the_label(wine, learner, design, tmp_path):
+    right = record_outcomes(wine, learner, design, range(40), n_jobs=1)
+    answers = record_outcomes(
+        wine, learner, design, range(40), outcome="answer", n_jobs=1, store=tmp_path / "s"
+    )
+    assert (answers.values() == right.values()).all()
+    for model in range(40):
+        rows = design.take([model]).rows(0)
+        by_hand = GaussianNB().fit(wine.X[rows], wine.y[rows]).predict(wine.X_val)
+        assert (((wine.y_val + answers.answers[model]) % 3) == by_hand).all()
+    assert (Outcomes.load(tmp_path / "s").answers == answers.answers).all()
+
+
+def test_a_file_that_another_reader_set_aside_hides_no_other(wine, learner, design, tmp_path):
+    store = tmp_path / "s"
+    record_outcomes(wine, learner, design, range(130), n_jobs=1, store=store)
+    first, second, third = sorted(store.glob("0*.npy"))
+    reading = Store(store).read()
+    assert next(reading).first == 0
+    second.unlink()
+    assert [chunk.first for chunk in reading] == [int(third.name[:8])]
+    assert first.exists()
+
+
 def scaled_margin(codes, scores):
     true = scores[:, np.arange(len(codes)), codes]
     return 2 * true - 1

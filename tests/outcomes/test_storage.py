@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cdvm import InputError, StoreError
-from cdvm.outcomes.storage import open_storage
+from cdvm.outcomes.storage import inside, open_storage
 
 
 @pytest.mark.parametrize("address", ["{}", "file://{}", "memory://{}"])
@@ -47,7 +47,7 @@ def test_fsspec_is_not_needed_for_a_directory(tmp_path):
 import sys
 sys.modules["fsspec"] = None  # importing it fails
 from cdvm.errors import InputError
-from cdvm.outcomes.storage import open_storage
+from cdvm.outcomes.storage import inside, open_storage
 open_storage({str(tmp_path)!r}).write("a", b"one")
 try:
     open_storage("memory://x")
@@ -57,3 +57,9 @@ except InputError as error:
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert "needs fsspec: pip install 'cdvm[remote]'" in done.stdout
     assert (tmp_path / "a").read_bytes() == b"one"
+
+
+def test_directories_within_an_address():
+    assert inside("s3://bucket/runs/", "one") == "s3://bucket/runs/one"
+    assert inside("s3://bucket/runs", "one") == "s3://bucket/runs/one"
+    assert inside("runs/", "one") == Path("runs/one")
