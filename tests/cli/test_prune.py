@@ -261,6 +261,20 @@ def test_bundled_data_sets(run, name):
     assert part in run("prune", "--dataset", name, "--keep", keep, *FAST).stdout
 
 
+def test_several_ways_are_told_of(run, csv, tmp_path):
+    words = ["--learner", "naive_bayes", "--proxy", "ridge", "--effort", "medium", "--seconds", "1"]
+    printed = run("prune", csv, "--target", "label", *IGNORE, *FAST, *words, "--out", tmp_path / "out").stdout
+    assert "ways to choose" in printed
+    assert "60 ridge models" in printed
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    line = summary["budgets"]["10pct"]
+    assert summary["proxy"] == "ridge"
+    assert summary["effort"] == "medium"
+    assert {"random", "program", "fractions"} < {way["name"] for way in line["leaderboard"]}
+    assert sum(way["kept"] for way in line["leaderboard"]) == 1
+    assert -1 <= line["agreement"] <= 1
+
+
 def test_a_data_set_has_its_own_target(run):
     done = run("prune", "--dataset", "wine", "--target", "colour", *FAST, code=2)
     assert "the label of --dataset wine is 'target'" in one_line(done)
@@ -315,6 +329,13 @@ def one_line(done):
         (["--fits", "200"], "--fits says how long to refine: add --refine"),
         (["--refine", "--fits", "2"], "--fits 2: use a whole number of at least 50"),
         (["--evaluate-with", "random_forrest"], "did you mean 'random_forest'"),
+        (["--effort", "much"], "--effort much: use low, medium or high"),
+        (["--effort", "medium", "--refine"], "--refine is part of --effort medium: leave it out"),
+        (["--effort", "high", "--tune"], "--tune is part of --effort high: leave it out"),
+        (["--seconds", "5"], "--seconds bounds the searches of more effort: add --effort medium"),
+        (["--effort", "medium", "--seconds", "-1"], "--seconds -1.0: use a positive number"),
+        (["--proxy", "forrest"], "did you mean 'forest'"),
+        (["--method", "herding", "--effort", "medium"], "--effort has no meaning for --method herding"),
         (["--keep", "0%"], "--keep 0.0"),
         (["--keep", "-5%"], "--keep -0.05"),
         (["--keep", "1000"], "at most the 178"),

@@ -131,7 +131,8 @@ def _taken_by(method: str) -> Iterable[str]:
     from cdvm.valuation import valuation_names, valuation_options
 
     if method == "cdvm":
-        return ["n_models", "inclusion", "store", "alpha", "kappa", "tune", "memory_limit", "cluster"]
+        own = ["n_models", "inclusion", "store", "alpha", "kappa", "tune", "memory_limit", "cluster"]
+        return [*own, "effort", "proxy", "seconds"]
     if method in valuation_names():
         known = valuation_options(method)
         # a method that trains models side by side can do so on a cluster
@@ -148,6 +149,9 @@ def check_request(request: Request) -> None:
         "per_class": request.per_class if request.per_class is None else "given",
         "n_models": request.models,
         "inclusion": request.inclusion,
+        "effort": request.effort,
+        "proxy": request.proxy,
+        "seconds": request.seconds,
         "alpha": request.alpha,
         "kappa": request.kappa,
         "tune": request.tune,
@@ -158,6 +162,22 @@ def check_request(request: Request) -> None:
     refuse_unused(request.method, given, of_use=["cluster"] if request.refine else [])
     if request.fits is not None and not request.refine:
         raise InputError("--fits says how long to refine: add --refine")
+    _check_effort(request)
     for flag, value in {"--alpha": request.alpha, "--kappa": request.kappa}.items():
         if request.tune and value is not None:
             raise InputError(f"{flag} {value:g} is fixed and --tune chooses it: leave one of them out")
+
+
+def _check_effort(request: Request) -> None:
+    from cdvm.learners import make_learner
+
+    if request.effort not in (None, "low", "medium", "high"):
+        raise InputError(f"--effort {request.effort}: use low, medium or high")
+    more = request.effort in ("medium", "high")
+    for flag, given in {"--refine": request.refine, "--tune": request.tune}.items():
+        if more and given:
+            raise InputError(f"{flag} is part of --effort {request.effort}: leave it out")
+    if request.seconds is not None and not more:
+        raise InputError("--seconds bounds the searches of more effort: add --effort medium")
+    if request.proxy not in (None, "auto", "none"):
+        make_learner(request.proxy)

@@ -79,6 +79,23 @@ def prune(
         int | None,
         typer.Option(help="Models to train while refining, at most.", show_default="up to 3000, or 9000"),
     ] = None,
+    effort: Annotated[
+        str | None,
+        typer.Option(
+            help="low: the program alone; medium, high: compare several ways by training the learner itself.",
+            show_default="low",
+        ),
+    ] = None,
+    proxy: Annotated[
+        str | None,
+        typer.Option(
+            help="Model that trains thousands in the learner's place: a learner's name, or none.",
+            show_default="a fast relative",
+        ),
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option(help="Time for the searches of a budget, about.", show_default="any")
+    ] = None,
     scale: Scale = None,
     out: Annotated[Path | None, typer.Option(help="Directory for the kept rows and the report.")] = None,
     store: Store = None,
@@ -124,6 +141,9 @@ def prune(
         tune=tune,
         refine=refine,
         fits=fits,
+        effort=effort,
+        proxy=proxy,
+        seconds=seconds,
         store=store,
         memory_limit=memory_limit,
         seed=seed,

@@ -50,6 +50,9 @@ _SAME += (
     "fits",
     "tune",
     "validation",
+    "effort",
+    "proxy",
+    "seconds",
 )
 
 _PHRASES = {

@@ -38,6 +38,9 @@ class Request:
     tune: bool = False
     refine: bool = False
     fits: int | None = None
+    effort: str | None = None
+    proxy: str | None = None
+    seconds: float | None = None
     store: str | None = None
     memory_limit: str | None = None
     seed: int = 0
@@ -101,6 +104,9 @@ def _by_cdvm(
     started = time.perf_counter()
     pruner = CDVM(
         learner=learner,
+        proxy=None if request.proxy == "none" else request.proxy or "auto",
+        effort=request.effort or "low",  # type: ignore[arg-type]  # checked there
+        seconds=request.seconds,
         n_models=N_MODELS if request.models is None else request.models,
         inclusion="auto" if request.inclusion is None else request.inclusion,
         alpha=0.5 if request.alpha is None else request.alpha,
@@ -113,6 +119,8 @@ def _by_cdvm(
         random_state=request.seed,
     ).fit_split(split)
     details = {
+        "effort": pruner.effort,
+        "proxy": None if pruner.proxy_ is pruner.learner_ else pruner.proxy_.title,
         "models": pruner.outcomes_.n_models,
         "inclusion": pruner.outcomes_.design.inclusion,
         "degenerate_models": pruner.outcomes_.degenerate,

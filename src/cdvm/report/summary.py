@@ -12,6 +12,7 @@ from cdvm.evaluation.comparison import compare_with_random
 from cdvm.learners import Learner
 from cdvm.pruner.request import Chosen
 from cdvm.report.columns import told_columns
+from cdvm.selection import Selection
 
 __all__ = ["doubts_about", "summarize"]
 
@@ -34,6 +35,7 @@ def summarize(
     told = ["fraction", "method", "seconds", "alpha", "kappa", "objective", "bound", "gap", "score"]
     if any(selection.fits is not None for selection in chosen.selections.values()):
         told += ["optimism", "fits"]
+    compared_ways = any(selection.leaderboard is not None for selection in chosen.selections.values())
     return {
         "version": __version__,
         "source": source.name,
@@ -56,6 +58,7 @@ def summarize(
             name: {
                 "rows": len(selection),
                 **{key: getattr(selection, "retained" if key == "fraction" else key) for key in told},
+                **(_ways(selection) if compared_ways else {}),
                 "evaluated_with": {
                     model: {part: asdict(found) for part, found in lines[number].items()}
                     for model, lines in compared.items()
@@ -63,6 +66,14 @@ def summarize(
             }
             for number, (name, selection) in enumerate(chosen.selections.items())
         },
+    }
+
+
+def _ways(selection: Selection) -> dict[str, Any]:
+    """How each way of choosing did."""
+    return {
+        "leaderboard": [asdict(line) for line in selection.leaderboard or ()],
+        "agreement": selection.agreement,
     }
 
 

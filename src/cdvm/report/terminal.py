@@ -19,6 +19,8 @@ def print_summary(report: dict[str, Any], out: Path | None) -> None:
         console.print(columns_table(report["columns"]))
     for model in next(iter(report["budgets"].values()))["evaluated_with"]:
         console.print(_table(report, model))
+    if any(line.get("leaderboard") for line in report["budgets"].values()):
+        console.print(_leaderboard(report))
     for sentence in _sentences(report, out):
         console.print(sentence, highlight=False)
 
@@ -65,6 +67,24 @@ def _table(report: dict[str, Any], model: str) -> Any:
     return grid
 
 
+def _leaderboard(report: dict[str, Any]) -> Any:
+    """How each way of choosing did for each budget, the answer in bold."""
+    from rich import box
+    from rich.table import Table as RichTable
+
+    title = f"ways to choose, by the {report['metric']} of {report['learner']} on the rows outside"
+    grid = RichTable(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for heading in ("keep", "way", "score", "fits", "seconds"):
+        grid.add_column(heading, justify="left" if heading == "way" else "right")
+    for line in report["budgets"].values():
+        for way in line["leaderboard"]:
+            score = f"{way['score']:.3f}±{way['standard_error']:.3f}"
+            cells = [f"{line['fraction']:.1%}", way["name"], score, str(way["fits"]), f"{way['seconds']:.1f}"]
+            grid.add_row(*cells, style="bold" if way["kept"] else None)
+        grid.add_section()
+    return grid
+
+
 def _sentences(report: dict[str, Any], out: Path | None) -> list[str]:
     rows, candidates = report["rows"], report["candidates"]
     uses = {"validation_rows": "to choose with", "test_rows": "to report on"}
@@ -87,14 +107,15 @@ def _sentences(report: dict[str, Any], out: Path | None) -> list[str]:
         evaluation += "." if report["test_rows"] else "; --test 20% reports on rows it has not."
     how = ""
     if "fit_seconds" in report:
+        trained = report.get("proxy") or report["learner"]
         how = (
-            f"{report['models']} {report['learner']} models on random subsets of {report['inclusion']:.1%} "
+            f"{report['models']} {trained} models on random subsets of {report['inclusion']:.1%} "
             f"took {report['fit_seconds']:.1f} s"
         )
         if report["degenerate_models"]:
             how += f"; {report['degenerate_models']} gave every evaluation row the same answer"
         how += "."
-    how += _refining(list(report["budgets"].values()))
+    how += _refining(list(report["budgets"].values())) + _agreeing(list(report["budgets"].values()))
     lines = report["budgets"].values()
     gap = ""
     if any(line["gap"] is not None and "fits" not in line for line in lines):
@@ -109,7 +130,7 @@ def _sentences(report: dict[str, Any], out: Path | None) -> list[str]:
 
 def _refining(lines: list[dict[str, Any]]) -> str:
     """What refining did."""
-    refined = [line for line in lines if "fits" in line]
+    refined = [line for line in lines if line.get("fits") is not None]
     if not refined:
         return ""
     told = f" Rows were then exchanged for better ones by up to {max(x['fits'] for x in refined)} fits"
@@ -119,3 +140,11 @@ def _refining(lines: list[dict[str, Any]]) -> str:
     if max(optimism) < 0.0005:
         return f"{told}; evaluation rows held back saw all of the gain."
     return f"{told}; evaluation rows held back saw up to {max(optimism):.3f} less of the gain."
+
+
+def _agreeing(lines: list[dict[str, Any]]) -> str:
+    """How well the proxy's scores agree with the learner's."""
+    found = [line["agreement"] for line in lines if line.get("agreement") is not None]
+    if not found:
+        return ""
+    return f" On the sets compared, its ranks and the learner's correlate by {min(found):.2f} or more."
