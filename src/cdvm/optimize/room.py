@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cdvm.errors import InputError
 from cdvm.optimize.conditions import Conditions
 
-__all__ = ["Room", "fill_blocks"]
+__all__ = ["Room", "fill_blocks", "random_sets_within"]
 
 Mask = NDArray[np.bool_]
 
@@ -79,3 +79,12 @@ def fill_blocks(conditions: Conditions, budget: float, order: NDArray[Any]) -> M
         if not room.chosen[block] and room.admits(np.array([block]))[0]:
             room.add(block)
     return room.chosen
+
+
+def random_sets_within(
+    conditions: Conditions, budget: float, draws: int, *, seed: int = 0
+) -> list[NDArray[np.int64]]:
+    """Random sets of rows that fulfil conditions: what limits ask for, then whatever fits."""
+    rng, n = np.random.default_rng(seed), conditions.members.shape[0]
+    chosen = (fill_blocks(conditions, budget, rng.permutation(n)) for _ in range(draws))
+    return [np.flatnonzero(blocks[conditions.block]) for blocks in chosen]

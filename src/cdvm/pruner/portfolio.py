@@ -28,6 +28,8 @@ from cdvm.evaluation.refinement.fractions import Strata, learn_fractions, strati
 from cdvm.evaluation.refinement.refine import default_fits, refine
 from cdvm.evaluation.refinement.scorer import HeldOutScorer, RowScores
 from cdvm.learners import BoostingLearner, ForestLearner, Learner
+from cdvm.optimize.conditions import Conditions
+from cdvm.optimize.room import random_sets_within
 from cdvm.selection import Candidate, Selection
 
 __all__ = ["EFFORTS", "Effort", "Portfolio", "Proposal", "find_strata"]
@@ -78,6 +80,8 @@ class Portfolio:
     seconds : float or None
         Time for the searches of a budget, about.
     seed, n_jobs, progress : as elsewhere
+    conditions : Conditions or None
+        What all sets have to fulfil; none of them goes by fractions then.
     """
 
     split: Split
@@ -90,6 +94,7 @@ class Portfolio:
     seed: int = 0
     n_jobs: int | None = -1
     progress: bool | None = None
+    conditions: Conditions | None = None
 
     def choose(self, program: Selection) -> Selection:
         """The best of what the program chose, and of the other ways to choose as many rows."""
@@ -101,8 +106,12 @@ class Portfolio:
 
     def propose(self, program: Selection) -> list[Proposal]:
         """Random sets first, then what the program chose, and sets by fractions."""
-        drawn = random_sets(self.split.n_rows, len(program), _RANDOM, seed=self.seed)
-        starts = [Proposal(program, 0, program.seconds), *self._by_fractions(len(program))]
+        starts = [Proposal(program, 0, program.seconds)]
+        if self.conditions is not None:
+            drawn = random_sets_within(self.conditions, len(program), _RANDOM, seed=self.seed)
+        else:
+            drawn = random_sets(self.split.n_rows, len(program), _RANDOM, seed=self.seed)
+            starts += self._by_fractions(len(program))
         return [*(Proposal(self._of(rows, "random")) for rows in drawn), *starts]
 
     def decide(self, proposals: list[Proposal]) -> Selection:
@@ -154,6 +163,7 @@ class Portfolio:
             seed=self.seed,
             n_jobs=self.n_jobs,
             progress=self.progress,
+            conditions=self.conditions,
         )
         seconds = start.seconds + time.perf_counter() - started
         return Proposal(refined, start.fits + (refined.fits or 0), seconds)

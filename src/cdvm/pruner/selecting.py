@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from cdvm.attribution.base import Attribution
 from cdvm.data.split import Split
+from cdvm.errors import InputError
 from cdvm.evaluation.refinement.fractions import Strata
 from cdvm.learners import Learner
+from cdvm.optimize.conditions import Conditions
 from cdvm.optimize.program import Program
 from cdvm.optimize.solvers.dispatch import Method
 from cdvm.pruner.by_budget import build_program, select_by_budget
+from cdvm.pruner.conditions import conditions_on, importance_of
 from cdvm.pruner.memory_plan import MemoryPlan
 from cdvm.pruner.portfolio import Effort, Portfolio, find_strata
 from cdvm.pruner.resampling import Resampler
@@ -51,14 +57,39 @@ class BudgetSelector(Resampler):
     def _check_params(self) -> None:
         """Complain about settings that cannot be used."""
 
-    def select(self, budget: Any = None) -> Any:
+    def select(
+        self,
+        budget: Any = None,
+        *,
+        keep: Any = None,
+        drop: Any = None,
+        groups: Any = None,
+        at_least: Any = None,
+        at_most: Any = None,
+        together: Any = None,
+        costs: Any = None,
+        weights: Any = None,
+    ) -> Any:
         """The rows to keep for a budget, or for each of several.
+
+        Conditions are part of the program: the bound is on sets that fulfil them. Rows are those of the table
+        that was passed to ``fit``.
 
         Parameters
         ----------
         budget : int, float or an iterable of them, optional
-            Rows to keep, as a count or as a fraction of the training rows. Each is solved anew: the best 5 %
-            are not a part of the best 10 %.
+            Rows to keep, as a count or as a fraction of the training rows; what may be spent, with ``costs``.
+            Each is solved anew: the best 5 % are not a part of the best 10 %.
+        keep, drop : positions, mask or labels of the index, optional
+            Rows that must be kept, and rows that may not.
+        groups : sequence with a label for each row, optional
+        at_least, at_most : number or fraction, or a dict of them by group, optional
+            Rows to keep of each group: a whole number, or a fraction of the group's rows.
+        together : sequence with a label for each row, optional
+            Rows of one label are kept or dropped together; the set may then be smaller than the budget.
+        costs : sequence with a number for each row, optional
+        weights : sequence with a number for each evaluation row (or row of the table), optional
+            How important it is to be right there.
 
         Returns
         -------
@@ -66,12 +97,31 @@ class BudgetSelector(Resampler):
         """
         check_is_fitted(self, "attribution_")
         self._check_params()
+        if costs is not None and budget is None:
+            raise InputError("budget is missing: where rows have costs it is what may be spent")
+        conditions = conditions_on(
+            self.split_,
+            keep=keep,
+            drop=drop,
+            groups=groups,
+            at_least=at_least,
+            at_most=at_most,
+            together=together,
+            costs=costs,
+        )
+        asked: dict[str, Any] = {"conditions": conditions, "importance": importance_of(self.split_, weights)}
         budget = self.budget if budget is None else budget
         if isinstance(budget, Iterable) and not isinstance(budget, str):
-            return self._select_all(list(budget))
-        return self._select_all([budget])[0]
+            return self._select_all(list(budget), **asked)
+        return self._select_all([budget], **asked)[0]
 
-    def _select_all(self, budgets: list[Any]) -> list[Selection]:
+    def _select_all(
+        self,
+        budgets: list[Any],
+        *,
+        conditions: Conditions | None = None,
+        importance: NDArray[np.float64] | None = None,
+    ) -> list[Selection]:
         if "_base" not in vars(self):
             self._base = build_program(self.attribution_, dense=self._plan.dense, progress=self.progress)
         grid = self.tune == "grid"
@@ -87,13 +137,20 @@ class BudgetSelector(Resampler):
             solver=self.solver if self._plan.dense or self.solver != "auto" else "first_order",
             rounding=self.rounding,
             refining=None if self.refine is False else refine_options(self.refine),
+            conditions=conditions,
+            importance=importance,
             **own,
         )
         if self.effort == "low":
             return selections
+        if importance is not None or not (conditions is None or conditions.exact):
+            wrong = "weights" if importance is not None else "costs and together"
+            raise InputError(f"effort={self.effort!r} has no use for {wrong} yet: use effort='low'")
         if "_strata" not in vars(self):
             self._strata = find_strata(rows, proxy, **own)
         ways = Portfolio(
             self.split_, self.learner_, rows, proxy, self._strata, self.effort, self.seconds, **own
         )
+        if conditions is not None:
+            ways = replace(ways, conditions=conditions)
         return [ways.choose(selection) for selection in selections]
