@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from cdvm._runtime.parameters import check, refuse_unused
 from cdvm._runtime.progress import Progress
@@ -318,6 +318,11 @@ class CDVM(BudgetSelector, BaseEstimator):  # type: ignore[misc]
         old = {name for name in vars(self) if name.endswith("_") or name in own}
         self.__dict__ = {name: value for name, value in vars(self).items() if name not in old} | fitted
         return self
+
+    def _anew(self, split: Split) -> CDVM:
+        own = {name: _DEFAULTS[name] for name in ("store", "prepare", "validation", "validation_size")}
+        other: CDVM = clone(self).set_params(**own, random_state=self.seed_, progress=False)
+        return other.fit_split(split)
 
     def _check_params(self) -> None:
         check_settings(self.get_params(deep=False), _DEFAULTS)

@@ -25,6 +25,7 @@ from cdvm.pruner.memory_plan import MemoryPlan
 from cdvm.pruner.portfolio import Effort, Portfolio, find_strata
 from cdvm.pruner.resampling import Resampler
 from cdvm.pruner.settings import GRID_ALPHAS, GRID_KAPPAS, refine_options
+from cdvm.pruner.smallest import CrossFit, Curve, Smallest, cross_fit, smallest_set
 from cdvm.selection import Selection
 
 __all__ = ["BudgetSelector"]
@@ -114,6 +115,48 @@ class BudgetSelector(Resampler):
         if isinstance(budget, Iterable) and not isinstance(budget, str):
             return self._select_all(list(budget), **asked)
         return self._select_all([budget], **asked)[0]
+
+    def curve(self, budgets: Iterable[float], *, folds: int = 5) -> Curve:
+        """How good sets of several sizes are, on rows that had no part in choosing them.
+
+        Everything is done anew without each fold of the rows, and asked of it, see
+        :mod:`cdvm.pruner.smallest`.
+
+        Parameters
+        ----------
+        budgets : iterable of float
+            Fractions of the rows.
+        folds : int
+        """
+        return self._cross_fit(folds).curve(budgets, progress=self.progress)
+
+    def smallest(
+        self, within: float = 0.01, *, confidence: float = 0.9, folds: int = 5, least: float = 0.005
+    ) -> Smallest:
+        """The smallest set whose model is as good as one on all rows, but for ``within`` of the score.
+
+        Parameters
+        ----------
+        within : float
+            What may be lost of accuracy (or R²): 0.01 is one point.
+        confidence : float
+            How sure that is to be, by rows that had no part in choosing.
+        folds : int
+        least : float
+            Smallest fraction of the rows to try.
+        """
+        fitted = self._cross_fit(folds)
+        given = {"within": within, "confidence": confidence, "least": least}
+        return smallest_set(fitted, self.select, **given, progress=self.progress)
+
+    @abstractmethod
+    def _anew(self, split: Split) -> BudgetSelector:
+        """The same, fitted on other rows."""
+
+    def _cross_fit(self, folds: int) -> CrossFit:
+        check_is_fitted(self, "attribution_")
+        own: dict[str, Any] = {"seed": self.seed_, "n_jobs": self._plan.n_jobs, "progress": self.progress}
+        return cross_fit(self.split_, self.learner_, self._anew, folds=folds, **own)
 
     def _select_all(
         self,
