@@ -30,6 +30,9 @@ Vector = NDArray[np.float64]
 
 _SAMPLED = 256  # rows that tell how large a multiplier can be
 _SAFE = 2.0  # times what they tell
+_STIFF = (
+    100.0  # largest entry of a limit's column, in those of T: the first-order method then keeps to limits
+)
 
 
 class ReducedProgram(Program):
@@ -270,7 +273,7 @@ def reduce_program(program: Program) -> Reduced:
     rewards = np.asarray(rows @ program.rewards)
     largest = _reach(program, rows, rewards)
     size = abs(program.attribution.max()) or 1.0
-    scale = size / np.maximum(np.abs(extra).max(axis=0, initial=0.0), 1e-300)
+    scale = _STIFF * size / np.maximum(np.abs(extra).max(axis=0, initial=0.0), 1e-300)
     importance = program.importance_or_one()
     reward = np.concatenate([program.alpha * importance, np.zeros(len(limits))])
     penalties = (1.0 - program.alpha) * importance

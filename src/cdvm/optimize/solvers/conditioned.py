@@ -37,7 +37,10 @@ def solve_conditioned(
         if not (limits > _NEAR * reduced.program.penalties[program.n_evaluation :]).any():
             break
         reduced = reduced.with_penalties(_FACTOR)
-    return conditioned_solution(reduced, reduced.weights(found.weights), found)
+    answer = conditioned_solution(reduced, reduced.weights(found.weights), found)
+    # what is changed to fulfil the conditions to the last digit may cost more than the tolerance
+    kept = answer.gap <= max(2 * found.gap, 1e-6) or found.status == "limit"
+    return answer if kept else replace(answer, status="limit")
 
 
 def conditioned_solution(reduced: Reduced, blocks: Vector, found: Solution) -> Solution:
