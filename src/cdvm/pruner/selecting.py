@@ -21,6 +21,7 @@ from cdvm.optimize.program import Program
 from cdvm.optimize.solvers.dispatch import Method
 from cdvm.pruner.by_budget import build_program, select_by_budget
 from cdvm.pruner.conditions import conditions_on, importance_of
+from cdvm.pruner.explain import Explanation, explain_row
 from cdvm.pruner.memory_plan import MemoryPlan
 from cdvm.pruner.portfolio import Effort, Portfolio, find_strata
 from cdvm.pruner.resampling import Resampler
@@ -148,6 +149,23 @@ class BudgetSelector(Resampler):
         fitted = self._cross_fit(folds)
         given = {"within": within, "confidence": confidence, "least": least}
         return smallest_set(fitted, self.select, **given, progress=self.progress)
+
+    def explain(self, row: int, selection: Selection | None = None, *, top: int = 5) -> Explanation:
+        """Why a row was kept, or was not: what it does for which rows, and what could take its place.
+
+        Parameters
+        ----------
+        row : int
+            Position in the table.
+        selection : Selection, optional
+            What to explain it beside; by default the rows kept at the pruner's own ``budget``.
+        top : int
+            Rows to name of each kind.
+        """
+        check_is_fitted(self, "attribution_")
+        beside = self.select() if selection is None else selection
+        outcomes = getattr(self, "outcomes_", None)
+        return explain_row(row, beside, self.split_, self.attribution_, outcomes=outcomes, top=top)
 
     @abstractmethod
     def _anew(self, split: Split) -> BudgetSelector:
