@@ -38,12 +38,14 @@ class Command(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Fill in the names."""
+        from cdvm.evaluation.metrics import metric_names
         from cdvm.learners import learner_names
         from cdvm.selectors.baselines import baseline_names
         from cdvm.valuation import valuation_names
 
         names = {
             "{learners}": learner_names(),
+            "{metrics}": metric_names(),
             "{methods}": ["cdvm", *baseline_names()],
             "{valuations}": valuation_names(),
         }

@@ -25,6 +25,7 @@ __all__ = [
     "Jobs",
     "Keep",
     "LearnerName",
+    "MetricName",
     "Scale",
     "Seed",
     "Store",
@@ -87,6 +88,14 @@ Scale = Annotated[
     typer.Option("--scale/--no-scale", help="Standardise features for the models.", show_default="scale"),
 ]
 
+MetricName = Annotated[
+    str,
+    typer.Option(
+        "--metric",
+        help="What sets are compared by: {metrics}, or a scorer of scikit-learn.",
+        show_default="accuracy, or r2",
+    ),
+]
 Keep = Annotated[
     list[str] | None,
     typer.Option(help="How much to keep: 5%, 0.05 or 120 (rows), or several: 5%,10%.", show_default="10%"),

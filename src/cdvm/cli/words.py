@@ -33,6 +33,7 @@ _SAME: tuple[str, ...] = (
     "kappa",
     "learner",
     "method",
+    "metric",
     "out",
     "preset",
     "protocol",

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from cdvm._runtime.parameters import check, is_whole
 from cdvm.data.split import Split
 from cdvm.errors import InputError
-from cdvm.evaluation.scoring import as_score, note_losses, score_on_parts
+from cdvm.evaluation.metrics import Metric, make_metric
+from cdvm.evaluation.scoring import note_answers, score_on_parts, shaped
 from cdvm.evaluation.training import RULES, Rows, Scores, SetTrainer, rows_of
 from cdvm.sampling import RandomStream, draw_words
 
@@ -68,6 +69,7 @@ def compare_with_random(
     learner: Any,
     sets: Sequence[Any],
     *,
+    metric: Any = None,
     draws: int = 20,
     repeats: int = 1,
     seed: int = 0,
@@ -80,6 +82,7 @@ def compare_with_random(
     ``"validation"`` or else ``"outside"``, and ``"test"``.
     """
     run = SetTrainer(split, learner, repeats, seed, n_jobs, progress, draws=draws)
+    made = make_metric(metric, split)
     compared = rows_of(split, sets)
     if not compared:
         return []
@@ -92,12 +95,13 @@ def compare_with_random(
         parts["test"] = (split.X_test, split.y_test)
     if not own or "test" in parts:
         trained.append(np.arange(split.n_rows))
-    lines = score_on_parts(run, trained, parts)
+    lines = score_on_parts(run, trained, parts, made)
     all_rows = {part: float(line[-1]) for part, line in lines.items()}
     if own:
-        all_rows["outside"] = whole = _cross_validate(run)
+        all_rows["outside"] = whole = _cross_validate(run, made)
         outside = np.where(np.isnan(lines["outside"]), whole, lines["outside"])
-        lines["outside"] = np.minimum(outside, 1.0)  # what makes sets comparable may lift the best above 1
+        # what makes sets comparable may lift the best beyond what there is
+        lines["outside"] = outside if made.losses is None else np.minimum(outside, made.best)
     starts = range(0, (draws + 1) * len(compared), draws + 1)
     return [
         {
@@ -119,13 +123,13 @@ def _comparison(kept: float, drawn: Scores, all_rows: float) -> Comparison:
     )
 
 
-def _cross_validate(run: SetTrainer) -> float:
+def _cross_validate(run: SetTrainer, metric: Metric) -> float:
     """Score on training rows of models trained on all rows but a fifth, each row by the model without it."""
     split = run.split
     X, y = split.evaluation
     fold = np.empty(split.n_rows, dtype=np.int64)
     fold[np.random.RandomState(run.seed).permutation(split.n_rows)] = np.arange(split.n_rows) % _FOLDS
     sets = [np.flatnonzero(fold != k) for k in range(_FOLDS)]
-    losses = run.train(sets, [X], partial(note_losses, split, [y]), once=True)[0]
-    own = losses[fold[split.evaluation_rows], np.arange(len(y))]
-    return float(as_score(split, y, own.mean()))
+    note = partial(note_answers, metric, split, [y])
+    answers = shaped(run.train(sets, [X], note, ask=metric.ask, once=True)[0], len(y))
+    return float(metric.score(split, y, answers[fold[split.evaluation_rows], np.arange(len(y))][None])[0])

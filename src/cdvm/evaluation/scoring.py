@@ -10,19 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdvm.data.split import Features, Split
+from cdvm.evaluation.metrics import Metric, make_metric
 from cdvm.evaluation.training import Rows, Scores, SetTrainer, check_parts, rows_of
 
-__all__ = ["Part", "as_score", "evaluate_sets", "note_losses", "score", "score_on_parts", "score_sets"]
+__all__ = ["Part", "evaluate_sets", "note_answers", "score_on_parts", "score_sets", "shaped"]
 
 Part = tuple[Features, NDArray[Any]]
-
-
-def score(split: Split, y: NDArray[Any], answers: NDArray[Any]) -> Scores:
-    """Accuracy (R² for regression) of each model's answers, shape (n_models, n_rows)."""
-    if split.task == "classification":
-        return np.asarray((answers == y).mean(axis=1), dtype=np.float64)
-    spread = float(((y - y.mean()) ** 2).mean())
-    return np.asarray(1.0 - ((answers - y) ** 2).mean(axis=1) / (spread or 1.0), dtype=np.float64)
 
 
 def evaluate_sets(
@@ -30,6 +23,7 @@ def evaluate_sets(
     learner: Any,
     sets: Sequence[Any],
     *parts: Part,
+    metric: Any = None,
     repeats: int = 1,
     seed: int = 0,
     n_jobs: int | None = -1,
@@ -45,6 +39,10 @@ def evaluate_sets(
     sets : sequence of Selections, or of positions among the training rows
     *parts : pairs (X, y)
         Rows to score on and their class codes, such as ``split.evaluation``.
+    metric : str or scikit-learn scorer, optional
+        ``"accuracy"``, the default for classes, ``"balanced_accuracy"``, ``"f1"`` (of the second of two classes),
+        ``"f1_macro"``, ``"roc_auc"`` or ``"log_loss"``; ``"r2"``, the default for regression, or ``"mae"``; or
+        what :func:`sklearn.metrics.get_scorer` knows. Larger is better: errors are negative.
     repeats : int
         Fits on each set.
     seed, n_jobs, progress : as elsewhere
@@ -52,12 +50,13 @@ def evaluate_sets(
     Returns
     -------
     ndarray of shape (n_parts, n_sets, repeats)
-        Accuracy (R² for regression). A learner without randomness is trained once; its scores repeat.
+        Scores. A learner without randomness is trained once; its scores repeat.
     """
     run = SetTrainer(split, learner, repeats, seed, n_jobs, progress)
     check_parts(split, parts)
-    note = partial(_score_parts, split, [y for _, y in parts])
-    found = run.train(rows_of(split, sets), [X for X, _ in parts], note)
+    made = make_metric(metric, split)
+    note = partial(_score_parts, made, split, [y for _, y in parts])
+    found = run.train(rows_of(split, sets), [X for X, _ in parts], note, ask=made.ask)
     return np.repeat(found.transpose(2, 1, 0), repeats // len(found), axis=2)
 
 
@@ -66,6 +65,7 @@ def score_sets(
     learner: Any,
     sets: Sequence[Any],
     *,
+    metric: Any = None,
     repeats: int = 1,
     seed: int = 0,
     n_jobs: int | None = -1,
@@ -79,62 +79,73 @@ def score_sets(
     out other rows, harder or easier ones, and are made comparable: with r_j the mean outcome on row j of the
     sets without it, a set's score is the mean of all r_j plus the mean, over the rows outside the set, of
     what it gains on r_j. Rows that every set holds do not count, and a set of all evaluation rows has the
-    score NaN.
+    score NaN. Metrics that are no means over rows (F1, ROC AUC, scorers) are those of the rows outside.
     """
     run = SetTrainer(split, learner, repeats, seed, n_jobs, progress)
-    return next(iter(score_on_parts(run, rows_of(split, sets), {"evaluation": split.evaluation}).values()))
+    parts = {"evaluation": split.evaluation}
+    return score_on_parts(run, rows_of(split, sets), parts, make_metric(metric, split))["evaluation"]
 
 
-def score_on_parts(run: SetTrainer, sets: list[Rows], parts: dict[str, Part]) -> dict[str, Scores]:
+def score_on_parts(
+    run: SetTrainer, sets: list[Rows], parts: dict[str, Part], metric: Metric
+) -> dict[str, Scores]:
     """A score of each set on each part, from one training on it; the first part are the evaluation rows."""
     split, labels = run.split, [y for _, y in parts.values()]
-    own = split.evaluation_rows is not None  # then every row's outcome matters
-    note = partial(note_losses, split, labels) if own else partial(_score_parts, split, labels)
-    found = run.train(sets, [X for X, _ in parts.values()], note).mean(axis=0)
+    own = split.evaluation_rows is not None  # then every row's answer matters
+    note = partial(note_answers if own else _score_parts, metric, split, labels)
+    found = run.train(sets, [X for X, _ in parts.values()], note, ask=metric.ask)
     if not own:
-        return dict(zip(parts, found.T, strict=True))
-    evaluation = len(labels[0])
-    scores = [_outside_scores(split, labels[0], sets, found[:, :evaluation]), *found[:, evaluation:].T]
+        return dict(zip(parts, found.mean(axis=0).T, strict=True))
+    answers, others = np.split(found, [found.shape[2] - len(parts) + 1], axis=2)
+    scores = [_outside_scores(metric, split, labels[0], sets, answers), *others.mean(axis=0).T]
     return dict(zip(parts, scores, strict=True))
 
 
-def _outside_scores(split: Split, y: NDArray[Any], sets: list[Rows], losses: Scores) -> Scores:
-    outside = np.array([~np.isin(np.asarray(split.evaluation_rows), rows) for rows in sets]).reshape(
-        losses.shape
-    )
+def _outside_scores(metric: Metric, split: Split, y: NDArray[Any], sets: list[Rows], flat: Scores) -> Scores:
+    """Scores on the evaluation rows outside each set; ``flat`` has the answers of all runs."""
+    runs, n = len(flat), len(y)
+    outside = np.array([~np.isin(np.asarray(split.evaluation_rows), rows) for rows in sets]).reshape(-1, n)
+    answers = shaped(flat.reshape(runs * len(sets), flat.shape[2]), n)
+    if metric.whole is not None:
+        each = zip(answers, np.tile(outside, (runs, 1)), strict=True)
+        found = [metric.score(split, y[o], a[None, o])[0] if o.any() else np.nan for a, o in each]
+        return np.asarray(np.reshape(found, (runs, len(sets))).mean(axis=0))
+    losses = metric.row_losses(y, answers).reshape(runs, len(sets), n).mean(axis=0)
     sizes = np.array([len(rows) for rows in sets])
-    found = np.empty(len(sets))
+    mean = np.empty(len(sets))
     for size in np.unique(sizes):
         alike = sizes == size
-        found[alike] = _mean_outside(losses[alike], outside[alike])
-    return np.asarray(as_score(split, y, found))
+        mean[alike] = _mean_outside(losses[alike], outside[alike], metric.weights(split, y))
+    return np.asarray(metric.of_loss(y, mean))
 
 
-def _score_parts(split: Split, labels: list[NDArray[Any]], answers: list[NDArray[Any]]) -> Scores:
-    return np.stack([score(split, y, a) for y, a in zip(labels, answers, strict=True)], axis=1)
+def shaped(flat: Scores, n_rows: int) -> Scores:
+    """Noted answers, one line a model: (n_models, n_rows), or with a number for each class."""
+    return flat if flat.shape[1] == n_rows else flat.reshape(len(flat), n_rows, -1)
 
 
-def note_losses(split: Split, labels: list[NDArray[Any]], answers: list[NDArray[Any]]) -> Scores:
-    """Of every model: the loss on every row of the first part, and the scores on the others.
+def _score_parts(
+    metric: Metric, split: Split, labels: list[NDArray[Any]], answers: list[NDArray[Any]]
+) -> Scores:
+    return np.stack([metric.score(split, y, a) for y, a in zip(labels, answers, strict=True)], axis=1)
 
-    A loss is 1 where the model is wrong and 0 where it is right, or the squared error.
-    """
-    wrong = answers[0] != labels[0] if split.task == "classification" else (answers[0] - labels[0]) ** 2
+
+def note_answers(
+    metric: Metric, split: Split, labels: list[NDArray[Any]], answers: list[NDArray[Any]]
+) -> Scores:
+    """Of every model: the answers for the first part, and the scores on the others."""
     others = zip(labels[1:], answers[1:], strict=True)
-    return np.column_stack([wrong.astype(np.float64), *(score(split, y, a) for y, a in others)])
+    first = answers[0].reshape(len(answers[0]), int(np.prod(answers[0].shape[1:])))
+    return np.column_stack([first.astype(np.float64), *(metric.score(split, y, a) for y, a in others)])
 
 
-def _mean_outside(losses: Scores, outside: NDArray[np.bool_]) -> Scores:
+def _mean_outside(losses: Scores, outside: NDArray[np.bool_], weights: Scores) -> Scores:
     """Mean loss of each set on the rows outside it, see :func:`score_sets`."""
     counted = outside.any(axis=0)
     if not counted.any():
         return np.full(len(losses), np.nan)
-    losses, outside = losses[:, counted], outside[:, counted]
+    losses, outside, weights = losses[:, counted], outside[:, counted], weights[counted]
     usual = np.where(outside, losses, 0.0).sum(axis=0) / outside.sum(axis=0)
-    excess = np.where(outside, losses - usual, 0.0).sum(axis=1) / np.maximum(outside.sum(axis=1), 1)
-    return np.asarray(np.where(outside.any(axis=1), usual.mean() + excess, np.nan))
-
-
-def as_score(split: Split, y: NDArray[Any], loss: Any) -> Any:
-    """Accuracy of a fraction of wrong answers, R² of a mean squared error."""
-    return 1.0 - loss / (1.0 if split.task == "classification" else float(y.var()) or 1.0)
+    total = outside @ weights
+    excess = np.where(outside, losses - usual, 0.0) @ weights / np.where(total > 0, total, 1.0)
+    return np.asarray(np.where(total > 0, usual @ weights / weights.sum() + excess, np.nan))

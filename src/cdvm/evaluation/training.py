@@ -22,6 +22,7 @@ __all__ = ["RULES", "Rows", "Scores", "SetTrainer", "check_parts", "rows_of"]
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
+Ask = Callable[[Trainer, Subsets], NDArray[Any]]
 
 RULES = {
     "n_rows": whole(1),
@@ -58,9 +59,13 @@ class SetTrainer:
         parts: Sequence[Features],
         note: Callable[[list[NDArray[Any]]], Scores],
         *,
+        ask: Ask = Trainer.predict,
         once: bool = False,
     ) -> Scores:
-        """What ``note`` makes of the models' answers for each part: shape (runs, n_sets, numbers noted)."""
+        """What ``note`` makes of the models' answers for each part: shape (runs, n_sets, numbers noted).
+
+        ``ask`` gives the answers of a trainer's models, their predictions by default.
+        """
         split, runs = self.split, 1 if once else self.runs
         if not sets:
             return np.concatenate([note([np.empty((0, X.shape[0])) for X in parts])[None]] * runs)
@@ -73,7 +78,7 @@ class SetTrainer:
         ]
         notes: list[Scores] = [np.empty(0)] * len(pieces)
         with Progress("fits", len(sets) * runs, enabled=self._progress) as bar:
-            for k, noted in fit_models(trainer, pieces, _note_answers, ends, note, n_jobs=self._n_jobs):
+            for k, noted in fit_models(trainer, pieces, _note_answers, ends, ask, note, n_jobs=self._n_jobs):
                 notes[k] = noted
                 bar.advance(len(noted))
         return np.concatenate(notes).reshape(runs, len(sets), -1)
@@ -115,6 +120,10 @@ def check_parts(split: Split, parts: Sequence[Any]) -> None:
 
 
 def _note_answers(
-    trainer: Trainer, subsets: Subsets, ends: NDArray[Any], note: Callable[[list[NDArray[Any]]], Scores]
+    trainer: Trainer,
+    subsets: Subsets,
+    ends: NDArray[Any],
+    ask: Ask,
+    note: Callable[[list[NDArray[Any]]], Scores],
 ) -> Scores:
-    return note(np.split(trainer.predict(subsets), ends, axis=1))
+    return note(np.split(ask(trainer, subsets), ends, axis=1))

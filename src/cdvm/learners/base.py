@@ -11,14 +11,17 @@ most frequent class (the mean, for regression).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from cdvm._runtime.parallel import Prefer
 from cdvm.data.raw import RawColumns
 from cdvm.data.split import Features, Split, Task
+from cdvm.errors import InputError
 from cdvm.sampling import Subsets
 
 __all__ = ["Learner", "Reads", "Trainer", "class_counts", "constant_models", "degenerate"]
@@ -66,6 +69,8 @@ class Trainer(ABC):
 
     prefer: ClassVar[Prefer] = "threads"
     reads_columns: ClassVar[bool] = False
+    halves: ClassVar[bool] = True  # whether two classes seen have scores -f and f, also of more classes
+    link: ClassVar[Literal["softmax", "logistic", "fractions"] | None] = None  # from scores to probabilities
     chunk: ClassVar[int] = 500  # models a task trains: enough to batch, few enough to lose little
 
     def __init__(self, split: Split, X: Features) -> None:
@@ -97,16 +102,43 @@ class Trainer(ABC):
 
     def scores(self, subsets: Subsets) -> NDArray[np.floating[Any]]:
         """One score per class, larger is likelier: shape (n_models, n_rows, n_classes)."""
+        return self._where_possible(subsets, self._scores)
+
+    def _where_possible(
+        self, subsets: Subsets, ask: Callable[[Subsets], NDArray[np.floating[Any]]]
+    ) -> NDArray[np.floating[Any]]:
+        """One number a class, asked of models that can be trained; 1 for the only answer of the others."""
         fixed = degenerate(self.split, subsets)
         if fixed is None:
-            return self._scores(subsets)
+            return ask(subsets)
         constant, free = fixed
         one_hot = np.eye(self.split.n_classes, dtype=np.float32)[constant.astype(np.int64)]
         answer = np.empty((len(subsets), self.X.shape[0], self.split.n_classes), dtype=np.float32)
         answer[:] = one_hot[:, None, :]
         if free.any():
-            answer[free] = self._scores(subsets[free])
+            answer[free] = ask(subsets[free])
         return answer
+
+    def probabilities(self, subsets: Subsets) -> NDArray[np.floating[Any]]:
+        """One probability per class: shape (n_models, n_rows, n_classes)."""
+        if self.link is None:
+            raise InputError(
+                f"{type(self).__name__.strip('_').removesuffix('Trainer').lower()} models give no "
+                "probabilities: use another metric, or another learner"
+            )
+        return self._where_possible(subsets, self._from_scores)
+
+    def _from_scores(self, subsets: Subsets) -> NDArray[np.floating[Any]]:
+        scores = self._scores(subsets)
+        if self.link == "fractions":
+            return scores
+        if self.link == "logistic":  # a class never seen is impossible; two have scores -f and f
+            present = class_counts(self.split, subsets) > 0
+            two = (
+                present.sum(axis=1) == 2 if self.halves else np.full(len(present), self.split.n_classes == 2)
+            )
+            scores = np.where(present[:, None, :], scores / (1 + two[:, None, None]), -np.inf)
+        return np.asarray(softmax(scores, axis=2))
 
 
 def class_counts(split: Split, subsets: Subsets) -> NDArray[np.int64]:

@@ -101,6 +101,8 @@ class LogisticLearner(Learner):
 
 
 class _LogisticTrainer(Trainer):
+    link = "logistic"
+
     def __init__(self, split: Split, X: Features, learner: LogisticLearner) -> None:
         super().__init__(split, X)
         self.learner = learner

@@ -119,6 +119,8 @@ class _Table:
 
 
 class _NeighborsTrainer(Trainer):
+    link = "fractions"
+
     def __init__(self, split: Split, X: Features, learner: NeighborsLearner) -> None:
         super().__init__(split, X)
         self.learner = learner

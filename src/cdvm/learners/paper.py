@@ -92,6 +92,7 @@ class PaperLearner(Learner):
 
 
 class PaperTrainer(Trainer):
+    link = "softmax"
     """:class:`PaperLearner` at work on one split."""
 
     def __init__(self, split: Split, X: Features, learner: PaperLearner) -> None:

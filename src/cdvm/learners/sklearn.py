@@ -139,6 +139,18 @@ class _SklearnTrainer(Trainer):
                 f"{type(self.estimator).__name__} has neither decision_function nor predict_proba, "
                 "so it gives no scores: use outcome='correct' or another learner"
             )
+        return self._ask(subsets, method)
+
+    def probabilities(self, subsets: Subsets) -> NDArray[np.floating[Any]]:
+        if not hasattr(self.estimator, "predict_proba"):
+            raise InputError(
+                f"{type(self.estimator).__name__} has no predict_proba, so it gives no probabilities: "
+                "use another metric, or another learner"
+            )
+        return self._where_possible(subsets, lambda some: self._ask(some, "predict_proba"))
+
+    def _ask(self, subsets: Subsets, method: str) -> NDArray[np.floating[Any]]:
+        """What a method of the estimator gives, for all classes of the split."""
         answer = np.empty((len(subsets), self.X.shape[0], self.split.n_classes), dtype=np.float32)
         for k in range(len(subsets)):
             with self._one_of_many(subsets, k):

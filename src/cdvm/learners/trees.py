@@ -230,6 +230,7 @@ class _TreesTrainer(Trainer):
 
 
 class _ForestTrainer(_TreesTrainer):
+    link = "fractions"
     middle: ClassVar[float] = 0.5
 
     def __init__(self, split: Split, X: Features, learner: ForestLearner) -> None:
@@ -274,6 +275,8 @@ class _ForestTrainer(_TreesTrainer):
 
 
 class _BoostingTrainer(_TreesTrainer):
+    link = "logistic"
+    halves = False
     middle: ClassVar[float] = 0.0
 
     def __init__(self, split: Split, X: Features, learner: BoostingLearner) -> None:

@@ -63,6 +63,7 @@ def select_by_budget(
     refining: dict[str, Any] | None = None,
     conditions: Conditions | None = None,
     importance: NDArray[np.float64] | None = None,
+    metric: Any = None,
     seed: int = 0,
     n_jobs: int | None = -1,
     progress: bool | None = None,
@@ -87,6 +88,8 @@ def select_by_budget(
         On the training rows. Where they have costs, budgets are what may be spent.
     importance : ndarray, optional
         Of every evaluation row.
+    metric : str or scikit-learn scorer, optional
+        What evaluation rows compare sets by.
     seed, n_jobs, progress : as elsewhere
     """
     started = time.perf_counter()
@@ -99,9 +102,15 @@ def select_by_budget(
     solved = _solve(program, budgets, alphas, kappas, split, solver, rounding, runs)
     scores: dict[bytes, float] = {}
     if len(alphas) * len(kappas) > 1:
-        scores = _scores(split, learner, [s.rows for group in solved.values() for s in group], seed, runs)
+        scores = _scores(
+            split,
+            learner,
+            [s.rows for group in solved.values() for s in group],
+            seed,
+            runs | {"metric": metric},
+        )
     best = {
-        budget: max(group, key=lambda s: scores.get(s.rows.tobytes(), 0.0))  # the first of equals
+        budget: max(group, key=lambda s: scores.get(s.rows.tobytes(), -np.inf))  # the first of equals
         for budget, group in solved.items()
     }
     seconds = (time.perf_counter() - started) / len(budgets)
@@ -111,7 +120,7 @@ def select_by_budget(
         selection = _selection(chosen, split, scores.get(chosen.rows.tobytes()), seconds)
         if refining is not None:
             more = {} if conditions is None else {"conditions": conditions, "budget": budget}
-            refined = refine(selection, split, learner, **({"seed": seed} | runs | refining | more))
+            refined = refine(selection, split, learner, **({"seed": seed, "metric": metric} | runs | refining | more))
             objective, gap = loss_of(chosen.program, refined.rows, chosen.solution.bound)
             selection = replace(refined, objective=objective, gap=gap)
         selections.append(selection)

@@ -67,13 +67,11 @@ class CDVM(BudgetSelector, BaseEstimator):  # type: ignore[misc]
         Parameters of the program, see :mod:`cdvm.optimize.program`.
     tune : {None, "grid"}, default=None
         ``"grid"`` solves for every alpha and kappa of the paper's grid and keeps, for each budget, the set
-        whose model is best on the evaluation rows (those outside the set, where they are the rows
-        themselves); ``alpha`` and ``kappa`` then stay as they are.
+        whose model is best on the evaluation rows; ``alpha`` and ``kappa`` then stay as they are.
     design : {"bernoulli", "fixed", "bootstrap"}, default="bernoulli"
         How subsets are drawn.
     outcome : {"correct", "margin", "squared_error"} or callable, optional
-        What is recorded per model and evaluation row; right or wrong by default, the negative squared error
-        for regression.
+        What is recorded per model and evaluation row: right or wrong, or the negative squared error, by default.
     solver : str, default="auto"
         Method of :func:`cdvm.solve`.
     rounding : {"swap", "top"}, default="swap"
@@ -86,7 +84,10 @@ class CDVM(BudgetSelector, BaseEstimator):  # type: ignore[misc]
         a stratified part of the rows, which is never kept.
     refine : bool, int or dict, default=False
         Improve the rows further by retraining, see :func:`cdvm.refine`: with its defaults, with so many
-        fits for each budget, or with its keyword arguments, e.g. ``{"score": "balanced"}``.
+        fits for each budget, or with its keyword arguments, e.g. ``{"seconds": 60}``.
+    metric : str or scikit-learn scorer, optional
+        What ``tune`` and ``refine`` compare sets by, see :func:`cdvm.evaluate_sets`: accuracy, or R² for
+        regression, by default.
     validation_size : float, default=0.2
         Fraction of the rows held out by ``validation="holdout"``.
     attribution : {"models", "similarity", "mixture"}, default="models"
@@ -98,8 +99,7 @@ class CDVM(BudgetSelector, BaseEstimator):  # type: ignore[misc]
         :class:`cdvm.Preparation` of the training rows. True: always as numbers. False: not at all.
     scale : {"auto", True, False}, default="auto"
         Whether models get features standardised over the training rows. ``"auto"``: for a learner given by
-        name. An estimator or a Learner gets the features as they are; put a ``StandardScaler`` into its
-        pipeline, or pass True.
+        name; an estimator or a Learner gets them as they are.
     store : path, optional
         Directory for outcomes; a run that was interrupted goes on from there.
     memory_limit : int or str, optional
@@ -120,8 +120,7 @@ class CDVM(BudgetSelector, BaseEstimator):  # type: ignore[misc]
     classes_ : ndarray
         Not there for regression.
     split_ : Split
-        The rows as models saw them: checked, split, prepared and, where ``scale`` says so, standardised.
-        ``split_.preparation.report_`` tells what became of each column.
+        The rows as models saw them; ``split_.preparation.report_`` tells what became of each column.
     learner_, proxy_ : Learner
         The model the rows are for, and the one that is trained in its place.
     n_features_in_ : int
@@ -157,6 +156,7 @@ class CDVM(BudgetSelector, BaseEstimator):  # type: ignore[misc]
         rounding: Literal["swap", "top"] = "swap",
         validation: Literal["auto", "out_of_bag", "holdout"] = "auto",
         refine: bool | int | dict[str, Any] = False,
+        metric: Any = None,
         validation_size: float = HOLDOUT,
         attribution: Literal["models", "similarity", "mixture"] = "models",
         prepare: PrepareFor = "auto",
@@ -183,6 +183,7 @@ class CDVM(BudgetSelector, BaseEstimator):  # type: ignore[misc]
         self.rounding = rounding
         self.validation = validation
         self.refine = refine
+        self.metric = metric
         self.validation_size = validation_size
         self.attribution = attribution
         self.prepare = prepare
@@ -255,7 +256,7 @@ class CDVM(BudgetSelector, BaseEstimator):  # type: ignore[misc]
         return self._keep(shown, learner, proxy, outcomes, plan, seed, None)
 
     def _fit_split(self, split: Split, learner: Learner, seed: int, columns: Any) -> CDVM:
-        check_options(refine_options(self.refine), split)
+        check_options({"metric": self.metric} | refine_options(self.refine), split)
         split = scaled_for(self.learner, split, self.scale)
         inclusion = (
             default_inclusion(split.n_rows, split.n_classes) if self.inclusion == "auto" else self.inclusion

@@ -51,6 +51,7 @@ class BudgetSelector(Resampler):
     solver: Method
     rounding: Literal["swap", "top"]
     refine: bool | int | dict[str, Any]
+    metric: Any
     effort: Effort
     seconds: float | None
     progress: bool | None
@@ -200,6 +201,7 @@ class BudgetSelector(Resampler):
             refining=None if self.refine is False else refine_options(self.refine),
             conditions=conditions,
             importance=importance,
+            metric=self.metric,
             **own,
         )
         if self.effort == "low":

@@ -19,6 +19,8 @@ from cdvm._runtime.parameters import (
     whole,
 )
 from cdvm.data.scaling import SCALE
+from cdvm.errors import InputError
+from cdvm.evaluation.metrics import METRIC
 from cdvm.evaluation.refinement.refine import check_options
 from cdvm.learners.needs import PREPARE
 from cdvm.optimize.program import check_alpha, check_kappa
@@ -50,6 +52,7 @@ RULES = {
     "validation_size": number(lambda fraction: 0 < fraction < 1, "a fraction between 0 and 1, e.g. 0.2"),
     "attribution": one_of("models", "similarity", "mixture"),
     "prepare": PREPARE,
+    "metric": METRIC,
     "scale": SCALE,
     "store": PLACE,
     "n_jobs": N_JOBS,
@@ -58,7 +61,7 @@ RULES = {
 }
 _TRAINING = ("n_models", "inclusion", "design", "outcome", "store")  # what only subset models need
 # what a selection depends on besides what was fitted
-CHOOSING = ("budget", "alpha", "kappa", "tune", "solver", "rounding", "refine", "effort", "seconds")
+CHOOSING = ("budget", "metric", "alpha", "kappa", "tune", "solver", "rounding", "refine", "effort", "seconds")
 
 
 def check_settings(given: dict[str, Any], defaults: dict[str, Any]) -> None:
@@ -70,8 +73,12 @@ def check_settings(given: dict[str, Any], defaults: dict[str, Any]) -> None:
     check_options(refine_options(given["refine"]))
     if given["effort"] == "low":
         refuse_unused({"seconds": given["seconds"]}, defaults, "effort='low', which does not search")
+        if given["metric"] is not None and given["tune"] is None and given["refine"] is False:
+            raise InputError(
+                f"metric={given['metric']!r} compares sets, and one is chosen: add tune='grid' or refine=True"
+            )
     else:
-        unused = {name: given[name] for name in ("tune", "refine")}
+        unused = {name: given[name] for name in ("tune", "refine", "metric")}
         refuse_unused(unused, defaults, f"effort={given['effort']!r}, which tunes and refines by itself")
     if given["tune"] == "grid":
         unused = {name: given[name] for name in ("alpha", "kappa")}

@@ -19,7 +19,7 @@ from cdvm._runtime.files import load_arrays, save_arrays
 from cdvm._runtime.progress import Progress
 from cdvm.data.split import Split
 from cdvm.errors import InputError
-from cdvm.evaluation.scoring import score
+from cdvm.evaluation.metrics import make_metric
 from cdvm.learners import make_learner
 from cdvm.learners.base import Trainer
 from cdvm.learners.fitting import fit_models
@@ -223,7 +223,7 @@ class Game:
 
 
 def _score_models(trainer: Trainer, subsets: Subsets, y: NDArray[Any]) -> Vector:
-    return score(trainer.split, y, trainer.predict(subsets))
+    return make_metric(None, trainer.split).score(trainer.split, y, trainer.predict(subsets))
 
 
 def utilities(

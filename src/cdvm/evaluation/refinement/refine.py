@@ -12,7 +12,8 @@ import numpy as np
 
 from cdvm.data.split import Split
 from cdvm.errors import InputError
-from cdvm.evaluation.refinement.scorer import HeldOutScorer, Rows, Score, check_evaluation, check_score
+from cdvm.evaluation.metrics import make_metric
+from cdvm.evaluation.refinement.scorer import HeldOutScorer, Rows, check_evaluation
 from cdvm.evaluation.refinement.search import Callback, Search
 from cdvm.learners import make_learner
 from cdvm.optimize.conditions import Conditions
@@ -34,7 +35,7 @@ def refine(
     *,
     fits: int | None = None,
     seconds: float | None = None,
-    score: Score | None = None,
+    metric: Any = None,
     evaluation: Literal["all", "validation"] = "all",
     seed: int = 0,
     n_jobs: int | None = -1,
@@ -58,9 +59,10 @@ def refine(
         at once: exchanges are harder to tell from luck there.
     seconds : float, optional
         Time to search, at most. Only without it is the answer the same each time.
-    score : {"accuracy", "balanced", "squared_error"}, optional
-        What to improve: accuracy, accuracy with every class counting the same, or, for regression, the
-        squared error.
+    metric : str or scikit-learn scorer, optional
+        What to improve, as in :func:`cdvm.evaluate_sets`: accuracy, or R² for regression, by default. Rows
+        count for "balanced_accuracy", "f1", "f1_macro" and "roc_auc" as if classes were of one size; the
+        metric itself has the last word.
     evaluation : {"all", "validation"}
         Who says what is better: the validation rows and the training rows outside the set, or the
         validation rows only, for training labels that are not to be trusted as a measure.
@@ -81,7 +83,7 @@ def refine(
     Returns
     -------
     Selection
-        As many rows as at the start. ``score`` is the (balanced) accuracy, R² for regression, on all
+        As many rows as at the start. ``score`` is the metric on all
         evaluation rows outside the set, ``optimism`` how much of the gain was there only for the evaluation
         rows searched on, ``fits`` the number of models trained. An interrupt (Ctrl-C) ends the search, not
         the program.
@@ -96,10 +98,10 @@ def refine(
     """
     started = time.perf_counter()
     learner = make_learner(learner)
-    given = {"fits": fits, "seconds": seconds, "score": score, "evaluation": evaluation, "seed": seed}
+    given = {"fits": fits, "seconds": seconds, "metric": metric, "evaluation": evaluation, "seed": seed}
     check_options({**given, "callback": callback}, split)
     base, start = _start(selection, split)
-    scorer = HeldOutScorer(split, learner, score=score, evaluation=evaluation, seed=seed, n_jobs=n_jobs)
+    scorer = HeldOutScorer(split, learner, metric=metric, evaluation=evaluation, seed=seed, n_jobs=n_jobs)
     fits = default_fits(scorer, len(start)) if fits is None else int(fits)
     allowed = len(start) if budget is None else budget
     search = Search(scorer, start, fits, seconds, callback, _with_classes(conditions, split, start), allowed)
@@ -157,7 +159,7 @@ def check_options(options: dict[str, Any], split: Split | None = None) -> None:
             _check_value(name, value)
     if split is not None:
         check_evaluation(split, options.get("evaluation", "all"))
-        check_score(split, options.get("score"))
+        make_metric(options.get("metric"), split)
 
 
 def _check_value(name: str, value: Any) -> None:
@@ -169,8 +171,8 @@ def _check_value(name: str, value: Any) -> None:
         raise InputError(f"seconds={value!r}: use a positive number, or None for no limit")
     if name == "evaluation" and value not in ("all", "validation"):
         raise InputError(f"evaluation={value!r}: use 'all' or 'validation'")
-    if name == "score" and value not in ("accuracy", "balanced", "squared_error"):
-        raise InputError(f"score={value!r}: use 'accuracy', 'balanced' or 'squared_error'")
+    if name == "metric":
+        make_metric(value)
     if name == "seed" and not (whole and 0 <= value < 2**63):
         raise InputError(f"seed={value!r}: use a whole number of at least 0")
     if name == "callback" and not callable(value):

@@ -8,7 +8,9 @@ outside both.
 What an evaluation row says of a model is smooth. Its margin (score of the true class less the best other)
 over the model's mean absolute margin is *r*, and it says σ(16r): it moves with every row exchanged, yet is
 so close to right or wrong that a model is not better for being equally sure of everything. A learner that
-gives no scores is asked right or wrong, one for regression its squared error.
+gives no scores is asked right or wrong, one for regression its squared (or absolute) error. A metric that lets
+classes count the same, or had best be searched by as if it did (F1, ROC AUC), gives rows weights. What the
+metric itself says of the answers decides at the end.
 """
 
 from __future__ import annotations
@@ -25,14 +27,14 @@ from cdvm._runtime.parallel import blas_threads
 from cdvm.data.raw import stack_rows
 from cdvm.data.split import Split, evaluation_sample
 from cdvm.errors import InputError
+from cdvm.evaluation.metrics import Metric, make_metric
 from cdvm.learners.base import Learner, Trainer
 from cdvm.learners.fitting import fit_models
 from cdvm.outcomes.kinds import margin_of
 from cdvm.sampling import Subsets
 
-__all__ = ["HeldOutScorer", "RowScores", "Score", "check_evaluation", "check_score"]
+__all__ = ["HeldOutScorer", "RowScores", "check_evaluation"]
 
-Score = Literal["accuracy", "balanced", "squared_error"]
 Rows = NDArray[np.int64]
 
 _STEEPNESS = 16.0
@@ -65,8 +67,7 @@ class HeldOutScorer:
     ----------
     split : Split
     learner : Learner
-    score : {"accuracy", "balanced", "squared_error"}, optional
-        ``"balanced"`` gives every class the same weight.
+    metric : str, scorer or Metric, optional
     evaluation : {"all", "validation"}
         Whether training rows are evaluation rows too.
     seed : int
@@ -79,7 +80,7 @@ class HeldOutScorer:
         split: Split,
         learner: Learner,
         *,
-        score: Score | None = None,
+        metric: Any = None,
         evaluation: Literal["all", "validation"] = "all",
         seed: int = 0,
         n_jobs: int | None = -1,
@@ -89,7 +90,8 @@ class HeldOutScorer:
         X, self.y, self.rows = _evaluation(split, evaluation)
         self._trainer = learner.bind(split, X)
         self.batched = self._trainer.prefer == "threads"
-        self.weights = _weights(split, self.y, score)
+        self.metric = make_metric(metric, split)
+        self.weights = self.metric.weights(split, self.y).astype(np.float32)
         self.held = _every(_HELD_BACK, self.y, rng)
         self._searched = np.where(self.held, np.float32(0), self.weights)
         self.fits = 0
@@ -109,7 +111,8 @@ class HeldOutScorer:
         outside = np.ones(scores.shape, dtype=bool)
         first = len(self.y) - len(self.rows)
         outside[:, first:] = subsets.members[:, self.rows].toarray() == 0
-        right = scores if self.split.task == "regression" else (scores > 0.5).astype(np.float32)
+        labels = self.split.task == "classification" and self.metric.needs == "labels"
+        right = (scores > 0.5).astype(np.float32) if labels else scores
         return RowScores(scores, right, outside)
 
     def compare(self, models: RowScores, other: RowScores) -> NDArray[np.float64]:
@@ -131,26 +134,19 @@ class HeldOutScorer:
         weights = np.where((model.outside & other.outside)[0], self.weights, 0)
         return float(weights @ (model.right - other.right)[0]) / max(float(weights.sum()), 1e-12)
 
-    def score(self, rows: Rows, repeats: int) -> float:
-        """Plain (or balanced) accuracy on all evaluation rows outside the set, R² for regression."""
+    def score(self, rows: Rows, repeats: int, also_outside: Rows | None = None) -> float:
+        """The metric on all evaluation rows outside the set, and outside another where one is named."""
+        outside = np.ones(len(self.y), dtype=bool)
+        inside = rows if also_outside is None else np.concatenate([rows, also_outside])
+        outside[len(self.y) - len(self.rows) :] = ~np.isin(self.rows, inside)
+        if not outside.any():
+            return float("nan")
         found = []
         for number in range(repeats):
-            subsets = self._subsets(rows[None], number)
             with blas_threads(1):
-                answer = self._trainer.predict(subsets)[0]
+                answers = self.metric.ask(self._trainer, self._subsets(rows[None], number))
             self.fits += 1
-            weights = (
-                self.weights
-                * np.r_[
-                    np.ones(len(self.y) - len(self.rows)), subsets.members[:, self.rows].toarray()[0] == 0
-                ]
-            )
-            weights = weights / max(weights.sum(), 1e-12)
-            if self.split.task == "classification":
-                found.append(float(weights @ (answer == self.y)))
-            else:
-                spread = float(weights @ (self.y - weights @ self.y) ** 2)
-                found.append(1.0 - float(weights @ (answer - self.y) ** 2) / (spread or 1.0))
+            found.append(self.metric.score(self.split, self.y[outside], answers[:, outside])[0])
         return float(np.mean(found))
 
     def _subsets(self, sets: Rows, number: int) -> Subsets:
@@ -175,7 +171,13 @@ class HeldOutScorer:
         with blas_threads(1):
             found = dict(
                 fit_models(
-                    self._trainer, pieces, _smooth_scores, self.y, self._labels_only, n_jobs=self._n_jobs
+                    self._trainer,
+                    pieces,
+                    _smooth_scores,
+                    self.y,
+                    self.metric,
+                    self._labels_only,
+                    n_jobs=self._n_jobs,
                 )
             )
         return np.concatenate([found[k] for k in range(len(pieces))])
@@ -213,29 +215,14 @@ def _every(step: int, y: NDArray[Any], rng: np.random.Generator) -> NDArray[np.b
     return chosen
 
 
-def check_score(split: Split, score: str | None) -> None:
-    """Complain about a score that the task does not have."""
-    fitting = ("squared_error",) if split.task == "regression" else ("accuracy", "balanced")
-    if score is not None and score not in fitting:
-        raise InputError(
-            f"score={score!r} does not fit a {split.task} task: use {' or '.join(map(repr, fitting))}"
-        )
-
-
-def _weights(split: Split, y: NDArray[Any], score: Score | None) -> NDArray[np.float32]:
-    check_score(split, score)
-    if score != "balanced":
-        return np.ones(len(y), dtype=np.float32)
-    counts = np.bincount(y + 1, minlength=split.n_classes + 1)  # a label never seen in training is -1
-    return np.asarray(len(y) / (np.count_nonzero(counts) * counts[y + 1]), dtype=np.float32)
-
-
 def _smooth_scores(
-    trainer: Trainer, subsets: Subsets, y: NDArray[Any], labels_only: bool
+    trainer: Trainer, subsets: Subsets, y: NDArray[Any], metric: Metric, labels_only: bool
 ) -> NDArray[np.float32]:
-    if trainer.split.task == "regression":
-        error = (trainer.predict(subsets) - y) ** 2 / (float(trainer.split.y.var()) or 1.0)
-        return np.asarray(-error, dtype=np.float32)
+    if metric.losses is not None and (trainer.split.task == "regression" or metric.needs == "probabilities"):
+        losses = metric.row_losses(y, metric.ask(trainer, subsets)) / metric.unit(trainer.split.y)
+        return np.asarray(-losses, dtype=np.float32)
+    if trainer.split.task == "regression":  # a scorer: the squared error shows the way
+        return np.asarray(-((trainer.predict(subsets) - y) ** 2) / (float(y.var()) or 1.0), dtype=np.float32)
     if labels_only:
         return np.asarray(trainer.predict(subsets) == y, dtype=np.float32)
     scores = trainer.scores(subsets)

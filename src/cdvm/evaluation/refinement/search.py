@@ -68,7 +68,7 @@ class Search:
         self.scorer, self.start, self.best = scorer, start, start
         self.callback, self._conditions, self._budget = callback, conditions, budget
         # the held-back evaluation rows' look at the end is part of what may be trained
-        self._limit = fits - 3 * self.repeats
+        self._limit = fits - (3 if scorer.metric.losses is not None else 5) * self.repeats
         self._proposals = int(np.clip(self._limit // 16, 4, _PROPOSALS))
         self._seconds, self._started = seconds, time.perf_counter()
         self._rng = np.random.default_rng([scorer.seed, 0])
@@ -143,8 +143,18 @@ class Search:
         gain, error = scorer.confirm(scored[1], scored[0])
         optimism = float(scorer.compare(scored[1], scored[0])[0]) - gain
         # most evaluation rows took part in the search: where they, too, are less often right, nothing is won
-        worse = gain < -_DOUBT * error or scorer.plain_gain(scored[1], scored[0]) < 0
+        worse = gain < -_DOUBT * error or self._plain_gain(scored) < 0
         return (self.start if worse else np.sort(self.best)), optimism
+
+    def _plain_gain(self, scored: RowScores) -> float:
+        """What is won over the start, by the metric itself, on the evaluation rows outside both."""
+        if self.scorer.metric.losses is not None:
+            return self.scorer.plain_gain(scored[1], scored[0])
+        after, before = (
+            self.scorer.score(rows, self.repeats, also_outside=other)
+            for rows, other in ((self.best, self.start), (self.start, self.best))
+        )
+        return after - before
 
     def _spent(self) -> float:
         """Fraction of the fits, or of the time, that is used up; 1 where no further round fits."""

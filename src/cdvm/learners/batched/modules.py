@@ -80,6 +80,8 @@ class TorchTrainer(Trainer):
         Why not, where not.
     """
 
+    link = "softmax"
+
     def __init__(self, split: Split, X: Features, learner: ModuleSettings) -> None:
         super().__init__(split, X)
         self.learner = learner
