@@ -155,8 +155,8 @@ def test_balanced_score_looks_after_the_rare_class(rng):
     split = Split.from_arrays(X[:400], y[:400], X[400:800], y[400:800], X[800:], y[800:])
     start = np.sort(rng.permutation(400)[:40])
     kept = {
-        score: refine(start, split, LogisticLearner(), score=score, fits=600, n_jobs=1).rows
-        for score in ("accuracy", "balanced")
+        metric: refine(start, split, LogisticLearner(), metric=metric, fits=600, n_jobs=1).rows
+        for metric in ("accuracy", "balanced_accuracy")
     }
     found = {
         score: balanced_accuracy_score(
@@ -164,7 +164,7 @@ def test_balanced_score_looks_after_the_rare_class(rng):
         )
         for score, rows in kept.items()
     }
-    assert found["balanced"] > found["accuracy"] + 0.05
+    assert found["balanced_accuracy"] > found["accuracy"] + 0.05
 
 
 def _subset(split, rows):
@@ -255,8 +255,8 @@ def test_learners_with_randomness_get_more_trainings_where_they_train_in_batches
         ([1, 2], {"fits": True}, "fits=True"),
         ([1, 2], {"seconds": 0}, "seconds=0"),
         ([1, 2], {"evaluation": "test"}, "evaluation=.test'"),
-        ([1, 2], {"score": "auc"}, "score='auc'"),
-        ([1, 2], {"score": "squared_error"}, "does not fit a classification task"),
+        ([1, 2], {"metric": "auc"}, "metric='auc' is unknown"),
+        ([1, 2], {"metric": "mae"}, "does not fit a classification task"),
         ([1, 2], {"seconds": "10"}, "seconds='10'"),
         ([1, 2], {"seed": -1}, "seed=-1"),
         ([1, 2], {"callback": 3}, "callback=3"),

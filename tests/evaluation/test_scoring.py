@@ -93,7 +93,7 @@ def test_a_set_is_credited_with_what_it_gains_on_the_rows_outside_it():
     usual = np.array([0.5, 1.0, 1.0, 1 / 3])  # of each row, over the sets without it
     gains = [[-0.5, 0.0, -1 / 3], [0.0, 0.0, -1 / 3], [0.5, 0.0, 2 / 3]]
     expected = usual.mean() + np.mean(gains, axis=1)
-    np.testing.assert_allclose(_mean_outside(losses, outside), expected)
+    np.testing.assert_allclose(_mean_outside(losses, outside, np.ones(4)), expected)
     assert np.argsort(expected).tolist() == [0, 1, 2]
 
 

@@ -422,7 +422,7 @@ def test_a_dict_of_options_changed_in_place_is_noticed(pruner):
     own.refine = options
     own.fit_outcomes(pruner.split_, pruner.outcomes_)
     first = own.sample_indices_
-    options["score"] = "balanced"
+    options["metric"] = "balanced_accuracy"
     assert own.sample_indices_ is not first
 
 

@@ -18,6 +18,7 @@ from cdvm.cli.options import (
     Jobs,
     Keep,
     LearnerName,
+    MetricName,
     Scale,
     Seed,
     Store,
@@ -43,6 +44,7 @@ def prune(
     categorical: Categorical = None,
     text: Text = None,
     learner: LearnerName = "",
+    metric: MetricName = "",
     method: Annotated[str, typer.Option(help="How to choose: {methods}.")] = "cdvm",
     remove: Annotated[
         str | None,
@@ -116,12 +118,13 @@ def prune(
     that need validation rows, and --validation holdout, hold out a stratified fifth to choose with and, but
     for --test, a fifth to report on. Fractions refer to the candidates.
 
-    Example: `cdvm prune train.csv --target label --keep 5% --keep 10% --out kept/`
+    Example: `cdvm prune train.csv --target label --keep 5%,10% --out kept/`
     """
     with Progress("starting"):  # the libraries take seconds to load
         from cdvm.cli.friendly import warn
         from cdvm.cli.parsing import parse_budgets, parse_test
         from cdvm.datasets.source import load_source
+        from cdvm.evaluation.metrics import make_metric
         from cdvm.learners import make_learner
         from cdvm.pruner.request import Request, choose_rows
         from cdvm.report.files import names_of_files, write_selections
@@ -144,6 +147,7 @@ def prune(
         effort=effort,
         proxy=proxy,
         seconds=seconds,
+        metric=metric or None,
         store=store,
         memory_limit=memory_limit,
         seed=seed,
@@ -166,10 +170,11 @@ def prune(
         scale=scale,
         seed=seed,
     )
+    make_metric(request.metric, source.split)
     if out is not None:
         refuse_inputs([out / name for name in names_of_files(source, budgets)], source.files)
     chosen = choose_rows(source.split, source.learner, budgets, request)
-    summary = summarize(source, chosen, others, seed=seed, jobs=jobs)
+    summary = summarize(source, chosen, others, metric=request.metric, seed=seed, jobs=jobs)
     if out is not None:
         write_selections(out, source, chosen.selections, summary)
     print_summary(summary, out)

@@ -1,6 +1,6 @@
 """What "good" means: the metrics by which sets of rows are compared, one word for each.
 
-All metrics are *larger is better*: mean absolute error and log loss have a minus sign, as scikit-learn's scorers do.
+Larger is always better: mean absolute error and log loss have a minus sign, as scikit-learn's scorers do.
 Some are means over rows of a loss, perhaps with weights; these can be made comparable between sets that are
 scored on other rows. The rest (F1, ROC AUC, any scorer) is computed from all answers at once.
 """
@@ -110,7 +110,7 @@ def _log_losses(y: NDArray[Any], answers: Answers) -> Floats:
     own = np.take_along_axis(
         answers, np.broadcast_to(np.maximum(y, 0)[:, None], (*answers.shape[:2], 1)), axis=2
     )
-    return -np.log(np.clip(np.where(y >= 0, own[..., 0], 0.0), _SMALLEST, 1.0))
+    return np.asarray(-np.log(np.clip(np.where(y >= 0, own[..., 0], 0.0), _SMALLEST, 1.0)))
 
 
 def _f1(split: Split, y: NDArray[Any], answers: Answers) -> Floats:
@@ -140,7 +140,7 @@ def _roc_auc(split: Split, y: NDArray[Any], answers: Answers) -> Floats:
     if split.n_classes == 2:
         answers, codes = answers - answers[..., ::-1], codes[-1:]
     found = [[roc_auc_score(y == code, one[:, code]) for code in codes] for one in answers]
-    return np.asarray(found).mean(axis=1)
+    return np.asarray(np.mean(found, axis=1), dtype=np.float64)
 
 
 METRICS = {

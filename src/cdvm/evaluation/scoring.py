@@ -40,9 +40,9 @@ def evaluate_sets(
     *parts : pairs (X, y)
         Rows to score on and their class codes, such as ``split.evaluation``.
     metric : str or scikit-learn scorer, optional
-        ``"accuracy"``, the default for classes, ``"balanced_accuracy"``, ``"f1"`` (of the second of two classes),
-        ``"f1_macro"``, ``"roc_auc"`` or ``"log_loss"``; ``"r2"``, the default for regression, or ``"mae"``; or
-        what :func:`sklearn.metrics.get_scorer` knows. Larger is better: errors are negative.
+        ``"accuracy"``, the default for classes, ``"balanced_accuracy"``, ``"f1"`` (of the second of two
+        classes), ``"f1_macro"``, ``"roc_auc"`` or ``"log_loss"``; ``"r2"``, the default for regression, or
+        ``"mae"``; or what :func:`sklearn.metrics.get_scorer` knows. Larger is better: errors are negative.
     repeats : int
         Fits on each set.
     seed, n_jobs, progress : as elsewhere

@@ -71,7 +71,7 @@ class CDVM(BudgetSelector, BaseEstimator):  # type: ignore[misc]
     design : {"bernoulli", "fixed", "bootstrap"}, default="bernoulli"
         How subsets are drawn.
     outcome : {"correct", "margin", "squared_error"} or callable, optional
-        What is recorded per model and evaluation row: right or wrong, or the negative squared error, by default.
+        What is recorded per model and evaluation row: right or wrong, or the negative squared error.
     solver : str, default="auto"
         Method of :func:`cdvm.solve`.
     rounding : {"swap", "top"}, default="swap"
@@ -86,8 +86,7 @@ class CDVM(BudgetSelector, BaseEstimator):  # type: ignore[misc]
         Improve the rows further by retraining, see :func:`cdvm.refine`: with its defaults, with so many
         fits for each budget, or with its keyword arguments, e.g. ``{"seconds": 60}``.
     metric : str or scikit-learn scorer, optional
-        What ``tune`` and ``refine`` compare sets by, see :func:`cdvm.evaluate_sets`: accuracy, or R² for
-        regression, by default.
+        What ``tune`` and ``refine`` compare sets by, see :func:`cdvm.evaluate_sets`; accuracy or R².
     validation_size : float, default=0.2
         Fraction of the rows held out by ``validation="holdout"``.
     attribution : {"models", "similarity", "mixture"}, default="models"

@@ -41,6 +41,7 @@ class Request:
     effort: str | None = None
     proxy: str | None = None
     seconds: float | None = None
+    metric: str | None = None
     store: str | None = None
     memory_limit: str | None = None
     seed: int = 0
@@ -113,6 +114,7 @@ def _by_cdvm(
         kappa="auto" if request.kappa is None else request.kappa,
         tune="grid" if request.tune else None,
         refine=_options(request) if request.refine else False,
+        metric=request.metric if request.tune or request.refine else None,  # else it is for the report alone
         store=request.store,
         memory_limit=request.memory_limit,
         n_jobs=request.jobs,
@@ -151,10 +153,8 @@ def _by_baseline(
         **options,
     )
     if request.refine:
-        selections = [
-            refine(s, split, learner, **_options(request), seed=request.seed, n_jobs=request.jobs)
-            for s in selections
-        ]
+        options = {**_options(request), "seed": request.seed, "n_jobs": request.jobs}
+        selections = [refine(s, split, learner, metric=request.metric, **options) for s in selections]
     return selections, {"remove": request.remove or "low"} if request.method in valuation_names() else {}
 
 

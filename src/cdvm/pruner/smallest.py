@@ -23,7 +23,7 @@ from cdvm._runtime.progress import Progress
 from cdvm.data.split import Split, evaluation_sample
 from cdvm.errors import InputError
 from cdvm.evaluation.comparison import random_sets
-from cdvm.evaluation.scoring import as_score
+from cdvm.evaluation.metrics import make_metric
 from cdvm.evaluation.training import SetTrainer
 from cdvm.learners import Learner
 from cdvm.optimize.program import resolve_budget
@@ -159,13 +159,13 @@ class CrossFit:
             labels.append(fold.y)
         split, y = self.folds[0].pruner.split_, np.concatenate(labels)
         own, chance, full = (np.concatenate(parts) for parts in (kept, drawn, whole))
-        unit = 1.0 if split.task == "classification" else float(y.var()) or 1.0
-        apart = (own - full) / unit
+        metric = make_metric(None, split)
+        apart = (own - full) / metric.unit(y)
         return CurvePoint(
             fraction=fraction,
-            score=float(as_score(split, y, own.mean())),
-            random=float(as_score(split, y, chance.mean())),
-            all_rows=float(as_score(split, y, full.mean())),
+            score=float(metric.of_loss(y, own.mean())),
+            random=float(metric.of_loss(y, chance.mean())),
+            all_rows=float(metric.of_loss(y, full.mean())),
             loss=float(apart.mean()),
             standard_error=float(apart.std(ddof=1) / np.sqrt(len(apart))),
             disagreement=float((apart**2).mean()),

@@ -9,10 +9,12 @@ from typing import Any
 
 from cdvm.datasets.source import Source
 from cdvm.evaluation.comparison import compare_with_random
+from cdvm.evaluation.metrics import make_metric
 from cdvm.learners import Learner
 from cdvm.pruner.request import Chosen
 from cdvm.report.columns import told_columns
 from cdvm.selection import Selection
+from cdvm.report.rare import tell_classes
 
 __all__ = ["doubts_about", "summarize"]
 
@@ -20,18 +22,27 @@ _DRAWS = 20
 
 
 def summarize(
-    source: Source, chosen: Chosen, others: dict[str, Learner], *, seed: int, jobs: int
+    source: Source,
+    chosen: Chosen,
+    others: dict[str, Learner],
+    *,
+    seed: int,
+    jobs: int,
+    metric: str | None = None,
 ) -> dict[str, Any]:
     """All metrics of a run as plain values; ``others`` are models to evaluate the chosen rows with."""
     from cdvm import __version__
 
-    split = source.split
+    split, made = source.split, make_metric(metric, source.split)
     sets = [selection.rows for selection in chosen.selections.values()]
     own = {source.learner_name: source.learner}
+    options: dict[str, Any] = {"draws": _DRAWS, "seed": seed, "n_jobs": jobs}
     compared = {
-        name: compare_with_random(split, learner, sets, draws=_DRAWS, seed=seed, n_jobs=jobs)
+        name: compare_with_random(split, learner, sets, metric=made, **options)
         for name, learner in (own | others).items()
     }
+    selections = list(chosen.selections.values())
+    classes = tell_classes(split, source.learner, selections, metric=made.name, **options)
     told = ["fraction", "method", "seconds", "alpha", "kappa", "objective", "bound", "gap", "score"]
     if any(selection.fits is not None for selection in chosen.selections.values()):
         told += ["optimism", "fits"]
@@ -45,7 +56,7 @@ def summarize(
         "n_evaluation": len(split.evaluation[1]),
         "validation_rows": 0 if split.y_val is None else len(split.y_val),
         "test_rows": 0 if split.y_test is None else len(split.y_test),
-        "metric": "accuracy" if split.task == "classification" else "R2",
+        "metric": made.title,
         "learner": source.learner_name,
         "learner_settings": source.learner.spec(),
         "standardised": source.scaled,
@@ -63,6 +74,7 @@ def summarize(
                     model: {part: asdict(found) for part, found in lines[number].items()}
                     for model, lines in compared.items()
                 },
+                **classes[number],
             }
             for number, (name, selection) in enumerate(chosen.selections.items())
         },

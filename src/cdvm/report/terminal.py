@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cdvm.report.columns import columns_table
+from cdvm.report.rare import rare_sentences
 
 __all__ = ["print_summary"]
 
@@ -125,7 +126,7 @@ def _sentences(report: dict[str, Any], out: Path | None) -> list[str]:
         )
     random = f"Random rows: mean ± standard deviation of {report['random_draws']} draws."
     where = f"Written to {out}: kept rows, selection.csv, summary.json." if out is not None else ""
-    return [s for s in (split, evaluation, how, gap, random, where) if s]
+    return [s for s in (split, evaluation, how, gap, *rare_sentences(report), random, where) if s]
 
 
 def _refining(lines: list[dict[str, Any]]) -> str:

@@ -8,9 +8,9 @@ outside both.
 What an evaluation row says of a model is smooth. Its margin (score of the true class less the best other)
 over the model's mean absolute margin is *r*, and it says σ(16r): it moves with every row exchanged, yet is
 so close to right or wrong that a model is not better for being equally sure of everything. A learner that
-gives no scores is asked right or wrong, one for regression its squared (or absolute) error. A metric that lets
-classes count the same, or had best be searched by as if it did (F1, ROC AUC), gives rows weights. What the
-metric itself says of the answers decides at the end.
+gives no scores is asked right or wrong, one for regression its squared (or absolute) error. A metric for
+which classes count the same, or had best do so in a search (F1, ROC AUC), gives rows weights. What the metric
+itself says of the answers decides at the end.
 """
 
 from __future__ import annotations

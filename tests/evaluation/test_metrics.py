@@ -1,0 +1,163 @@
+"""Metrics, against scikit-learn's own."""
+
+import numpy as np
+import pytest
+from sklearn import metrics
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import LinearSVC
+
+from cdvm import CDVM, InputError, Split, compare_with_random, evaluate_sets, refine, score_sets
+from cdvm.evaluation.metrics import make_metric, metric_names
+from cdvm.learners import SklearnLearner, make_learner
+from cdvm.sampling import Subsets
+
+
+@pytest.fixture(scope="module")
+def split():
+    rng = np.random.default_rng(0)
+    y = np.repeat(["no", "yes"], [150, 30])
+    X = rng.normal(size=(180, 3)) + (y == "yes")[:, None]
+    order = rng.permutation(180)
+    return Split.from_arrays(X[order], y[order], random_state=0)
+
+
+@pytest.fixture(scope="module")
+def three():
+    rng = np.random.default_rng(1)
+    y = np.repeat([0, 1, 2], [80, 40, 20])
+    return Split.from_arrays(rng.normal(size=(140, 2)) + y[:, None], y, random_state=0)
+
+
+SCORERS = {
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced_accuracy",
+    "f1_macro": "f1_macro",
+    "roc_auc": "roc_auc_ovr",
+    "log_loss": "neg_log_loss",
+}
+
+
+@pytest.mark.parametrize("metric", SCORERS)
+@pytest.mark.parametrize("which", ["split", "three"])
+def test_words_are_what_scikit_learn_means_by_them(metric, which, request):
+    data = request.getfixturevalue(which)
+    rows = np.arange(0, data.n_rows, 3)
+    model = GaussianNB().fit(data.X[rows], data.y[rows])
+    expected = metrics.get_scorer(SCORERS[metric])(model, data.X_val, data.y_val)
+    for word in (metric, SCORERS[metric], metrics.get_scorer(SCORERS[metric])):
+        found = evaluate_sets(
+            data, SklearnLearner(GaussianNB()), [rows], data.evaluation, metric=word, n_jobs=1
+        )
+        assert found[0, 0, 0] == pytest.approx(expected, abs=1e-5)
+
+
+def test_f1_is_of_the_second_of_two_classes(split, three):
+    rows = np.arange(0, split.n_rows, 2)
+    model = GaussianNB().fit(split.X[rows], split.y[rows])
+    found = evaluate_sets(split, GaussianNB(), [rows], split.evaluation, metric="f1", n_jobs=1)
+    assert found[0, 0, 0] == pytest.approx(metrics.f1_score(split.y_val, model.predict(split.X_val)))
+    with pytest.raises(InputError, match="metric='f1' is for two classes, and there are 3: use 'f1_macro'"):
+        score_sets(three, GaussianNB(), [rows[:40]], metric="f1")
+
+
+def test_regression_has_words_of_its_own(rng):
+    X = rng.normal(size=(90, 2))
+    data = Split.from_arrays(X, X[:, 0] + rng.normal(size=90), task="regression", random_state=0)
+    rows = np.arange(40)
+    answers = Ridge().fit(data.X[rows], data.y[rows]).predict(data.X_val)
+    for word, expected in {
+        None: metrics.r2_score(data.y_val, answers),
+        "mae": -metrics.mean_absolute_error(data.y_val, answers),
+        "neg_median_absolute_error": -metrics.median_absolute_error(data.y_val, answers),
+    }.items():
+        found = evaluate_sets(data, Ridge(), [rows], data.evaluation, metric=word, n_jobs=1)
+        assert found[0, 0, 0] == pytest.approx(expected)
+        for metric in ("mae", "r2"):
+            refined = refine(data.rows[:20], data, Ridge(), metric=metric, fits=100, n_jobs=1)
+            assert np.isfinite(refined.score)
+    with pytest.raises(
+        InputError, match="metric='accuracy' does not fit a regression task: use 'r2' or 'mae'"
+    ):
+        score_sets(data, Ridge(), [rows], metric="accuracy")
+
+
+@pytest.mark.parametrize("name", ["logistic", "neighbors", "forest", "boosting", "paper"])
+@pytest.mark.parametrize("which", ["split", "three"])
+def test_probabilities_add_up_and_agree_with_the_answers(name, which, request):
+    if name in ("forest", "boosting"):
+        pytest.importorskip("numba")
+    data = request.getfixturevalue(which)
+    two = np.flatnonzero(data.y < 2)[:40]
+    sets = Subsets.of([np.arange(0, data.n_rows, 2), two, two[data.y[two] == 0]], data.n_rows)
+    trainer = make_learner(name).bind(data, data.X_val)
+    found = trainer.probabilities(sets)
+    np.testing.assert_allclose(found.sum(axis=2), 1, atol=1e-5)
+    sure = np.sort(found, axis=2)[..., -2:]
+    clear = sure[..., 1] - sure[..., 0] > 1e-4
+    np.testing.assert_array_equal(found.argmax(axis=2)[clear], trainer.predict(sets)[clear])
+    assert (found[2, :, 0] == 1).all()
+
+
+def test_probabilities_of_the_fast_logistic_learner_are_scikit_learns(split, three):
+    for data in (split, three):
+        rows = np.arange(0, data.n_rows, 2)
+        model = LogisticRegression(tol=1e-8).fit(data.X[rows], data.y[rows])
+        found = make_learner("logistic").bind(data, data.X_val).probabilities(Subsets.of([rows], data.n_rows))
+        np.testing.assert_allclose(found[0], model.predict_proba(data.X_val), atol=2e-3)
+
+
+def test_learners_without_probabilities_say_so(split):
+    for learner in ("ridge", LinearSVC()):
+        with pytest.raises(InputError, match=r"gives? no probabilities: use another metric"):
+            score_sets(split, learner, [np.arange(50)], metric="log_loss", n_jobs=1)
+
+
+@pytest.mark.parametrize("metric", metric_names("classification"))
+def test_every_metric_compares_tunes_and_refines_out_of_bag(split, metric):
+    pruner = CDVM("logistic", n_models=60, tune="grid", refine=60, metric=metric, n_jobs=1, random_state=0)
+    pruner.fit_split(split.out_of_bag())
+    keep = pruner.select(15)
+    assert np.isfinite(keep.score)
+    line = compare_with_random(pruner.split_, "logistic", [keep], metric=metric, draws=3, n_jobs=1)[0][
+        "outside"
+    ]
+    best = 0.0 if metric == "log_loss" else 1.0
+    assert all(value <= best for value in (line.kept, line.random, line.all_rows))
+
+
+def test_rows_outside_a_set_are_scored_by_the_metric_itself(split):
+    data, rows = split.out_of_bag(), np.arange(0, split.n_rows, 4)
+    outside = np.setdiff1d(np.arange(data.n_rows), rows)
+    model = GaussianNB().fit(data.X[rows], data.y[rows])
+    expected = metrics.f1_score(data.y[outside], model.predict(data.X[outside]))
+    assert score_sets(data, GaussianNB(), [rows], metric="f1", n_jobs=1)[0] == pytest.approx(expected)
+    balanced = metrics.balanced_accuracy_score(data.y[outside], model.predict(data.X[outside]))
+    found = score_sets(data, GaussianNB(), [rows], metric="balanced_accuracy", n_jobs=1)[0]
+    assert found == pytest.approx(balanced, abs=0.02)  # classes weigh as in all rows
+
+
+def test_the_metric_has_the_last_word(split):
+    """A scorer that finds every change worse sends a search back to where it began."""
+
+    def spoiler(estimator, X, y):
+        return -1.0 if spoiler.calls.pop(0) else 0.0
+
+    data = split.out_of_bag()
+    start = data.rows[:20]
+    spoiler.calls = [True, False, False]
+    assert refine(start, data, GaussianNB(), metric=spoiler, fits=200, n_jobs=1).indices.tolist() == [*start]
+    spoiler.calls = [False, True, True]
+    assert refine(start, data, GaussianNB(), metric=spoiler, fits=200, n_jobs=1).indices.tolist() != [*start]
+
+
+def test_metrics_that_are_none():
+    with pytest.raises(InputError, match="metric='acuracy' is unknown: did you mean 'accuracy'"):
+        make_metric("acuracy")
+    with pytest.raises(InputError, match="metric=3: use one of accuracy, balanced_accuracy"):
+        make_metric(3)
+    X, y = np.random.default_rng(0).normal(size=(40, 2)), [0, 1] * 20
+    with pytest.raises(InputError, match="metric='f1' compares sets, and one is chosen: add tune='grid'"):
+        CDVM(metric="f1").fit(X, y)
+    with pytest.raises(InputError, match="metric='mae' does not fit a classification task"):
+        CDVM(metric="mae", refine=True).fit(X, y)
