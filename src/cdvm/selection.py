@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cdvm._runtime.files import load_arrays, save_arrays
+from cdvm.data.collections import is_collection, rows_of_collection
 from cdvm.data.split import Split
 from cdvm.errors import InputError
 
@@ -145,7 +146,7 @@ class Selection:
         return len(self) / len(self.candidates)
 
     def take(self, table: Any) -> Any:
-        """The kept rows of an array, DataFrame, sparse matrix or sequence; a DataFrame keeps its index."""
+        """The kept rows of an array, DataFrame, data set, sparse matrix or sequence, as one of these."""
         length = _length(table)
         if length != self.n_rows:
             raise InputError(f"table has {length} rows, but rows were chosen out of {self.n_rows}")
@@ -179,6 +180,8 @@ def take_rows(table: Any, indices: NDArray[np.int64]) -> Any:
     """Rows of an array, DataFrame, sparse matrix or sequence, by position."""
     if hasattr(table, "iloc"):
         return table.iloc[indices]
+    if is_collection(table):
+        return rows_of_collection(table, indices)
     if sparse.issparse(table):  # not every format can be indexed
         return table.tocsr()[indices].asformat(table.format)
     if hasattr(table, "to_pylist") and hasattr(table, "take"):  # pyarrow

@@ -19,6 +19,7 @@ from cdvm._runtime.parameters import RANDOM_STATE, check, number, one_of
 from cdvm.data.checks import Features, Task, check_classes, check_labels, encode_labels
 from cdvm.data.parts import HOLDOUT, PREPARE, SIZES, Door, Prepare, check_parts, hold_out, second_labels
 from cdvm.data.raw import RawColumns
+from cdvm.data.target import check_target, warn_of_leaks
 from cdvm.errors import InputError
 
 __all__ = ["HOLDOUT", "MAX_EVALUATION_ROWS", "Features", "Split", "Task", "evaluation_sample"]
@@ -220,10 +221,9 @@ class Split:
         fractions = {"val": validation_size} if X_val is None and validation != "out_of_bag" else {}
         fractions |= {"test": test_size} if test_size else {}
 
-        if task == "regression":
-            classes, codes = None, given
-        else:
-            classes, codes = encode_labels(given)
+        classes, codes = (None, given) if task == "regression" else encode_labels(given)
+        check_target(given, classes, codes)
+        if classes is not None:
             check_classes(classes, codes, parts=1 + len(fractions))
 
         rows: dict[str, Any] = {"train": np.arange(features.shape[0], dtype=np.int64)}
@@ -231,7 +231,11 @@ class Split:
             sizes_of = list(fractions.values())
             held = hold_out(codes, sizes_of, stratify=task != "regression", random_state=random_state)
             rows = dict(zip(("train", *fractions), held, strict=True))
-        train = door.fit(features[rows["train"]] if fractions else features)
+        raw = features[rows["train"]] if fractions else features
+        train = door.fit(raw)
+        warn_of_leaks(
+            raw, codes[rows["train"]], door.columns, task, getattr(door.preparation, "needed_", None)
+        )
         parts: dict[str, Any] = {"X_val": None, "y_val": None}
         for part in fractions:
             parts |= {f"X_{part}": door.transform(features[rows[part]]), f"y_{part}": codes[rows[part]]}

@@ -13,6 +13,7 @@ from cdvm._runtime.parameters import check, refuse_unused
 from cdvm._runtime.progress import Progress
 from cdvm.attribution.build import build_attribution
 from cdvm.data.checks import column_names
+from cdvm.data.collections import features_and_labels
 from cdvm.data.scaling import Scale, scaled_for
 from cdvm.data.split import HOLDOUT, Split
 from cdvm.errors import InputError
@@ -75,13 +76,11 @@ class CDVM(BudgetSelector, BaseEstimator):  # type: ignore[misc]
     solver : str, default="auto"
         Method of :func:`cdvm.solve`.
     rounding : {"swap", "top"}, default="swap"
-        From weights to rows: the rows of largest weight as in the paper (``"top"``), or these improved by
-        exchanging rows while that raises the program's objective, with some rows of each class where the
-        budget allows (see :func:`cdvm.optimize.rounding.class_floors`).
+        From weights to rows: those of largest weight as in the paper (``"top"``), or these improved by
+        exchanges, with some rows of each class (see :func:`cdvm.optimize.rounding.class_floors`).
     validation : {"auto", "out_of_bag", "holdout"}, default="auto"
-        Which rows are evaluation rows where ``fit`` gets no validation rows. ``"out_of_bag"``, the default:
-        the rows themselves (a random 5,000 of a larger table), so that every row can be kept. ``"holdout"``:
-        a stratified part of the rows, which is never kept.
+        Which rows are evaluation rows where ``fit`` gets no validation rows: the rows themselves (a random
+        5,000 of a larger table), the default, or a stratified part of the rows, which is never kept.
     refine : bool, int or dict, default=False
         Improve the rows further by retraining, see :func:`cdvm.refine`: with its defaults, with so many
         fits for each budget, or with its keyword arguments, e.g. ``{"seconds": 60}``.
@@ -102,9 +101,8 @@ class CDVM(BudgetSelector, BaseEstimator):  # type: ignore[misc]
     store : path, optional
         Directory for outcomes; a run that was interrupted goes on from there.
     memory_limit : int or str, optional
-        What the process may hold in all, data and libraries included: bytes, or a text such as ``"4GB"``.
-        Models are then trained in smaller groups and T is kept in a smaller form where needed; see
-        :mod:`cdvm.pruner.memory_plan`. Learners that start processes of their own are not counted.
+        What the process may hold in all, data and libraries included: bytes, or a text such as ``"4GB"``;
+        see :mod:`cdvm.pruner.memory_plan`.
     n_jobs : int, default=-1
         Parallel tasks; -1 uses all cores. Results do not depend on it.
     random_state : int, RandomState or None
@@ -114,7 +112,6 @@ class CDVM(BudgetSelector, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     outcomes_ : Outcomes
-        Not there where ``attribution="similarity"``.
     attribution_ : Attribution
     classes_ : ndarray
         Not there for regression.
@@ -194,13 +191,14 @@ class CDVM(BudgetSelector, BaseEstimator):  # type: ignore[misc]
         self.progress = progress
 
     def fit(
-        self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, *, validation: str | None = None
+        self, X: Any, y: Any = None, X_val: Any = None, y_val: Any = None, *, validation: str | None = None
     ) -> CDVM:
         """Estimate what every row of ``X`` does for every evaluation row.
 
         Parameters
         ----------
-        X : array, DataFrame or sparse matrix of shape (n_rows, n_features)
+        X : array, DataFrame or sparse matrix of shape (n_rows, n_features), or list of texts
+            Or a data set of Hugging Face, of which ``y`` names a column, or of PyTorch, with labels.
         y : sequence of n_rows labels (or targets)
         X_val, y_val : the same for validation rows, optional
             Without them the parameter ``validation`` decides.
@@ -209,6 +207,8 @@ class CDVM(BudgetSelector, BaseEstimator):  # type: ignore[misc]
         """
         self._check_params()
         learner = make_learner(self.learner)
+        X, y = features_and_labels(X, y)
+        X_val, y_val = features_and_labels(X_val, y_val, "X_val")
         if y is None:
             raise InputError("y is missing: this estimator requires y to be passed, but the target y is None")
         wanted = self.validation if validation is None else validation
