@@ -120,7 +120,9 @@ def select_by_budget(
         selection = _selection(chosen, split, scores.get(chosen.rows.tobytes()), seconds)
         if refining is not None:
             more = {} if conditions is None else {"conditions": conditions, "budget": budget}
-            refined = refine(selection, split, learner, **({"seed": seed, "metric": metric} | runs | refining | more))
+            refined = refine(
+                selection, split, learner, **({"seed": seed, "metric": metric} | runs | refining | more)
+            )
             objective, gap = loss_of(chosen.program, refined.rows, chosen.solution.bound)
             selection = replace(refined, objective=objective, gap=gap)
         selections.append(selection)
