@@ -13,8 +13,8 @@ from cdvm.evaluation.metrics import make_metric
 from cdvm.learners import Learner
 from cdvm.pruner.request import Chosen
 from cdvm.report.columns import told_columns
-from cdvm.selection import Selection
 from cdvm.report.rare import tell_classes
+from cdvm.selection import Selection
 
 __all__ = ["doubts_about", "summarize"]
 
