@@ -29,6 +29,7 @@ from scipy import sparse
 from cdvm.attribution.base import Attribution, MatrixAttribution, as_attribution
 from cdvm.errors import InputError
 from cdvm.optimize.conditions import Conditions
+from cdvm.optimize.solvers.projection import project
 
 __all__ = ["Program", "check_alpha", "check_kappa", "resolve_budget"]
 
@@ -190,6 +191,10 @@ class Program:
     def restricted(self, rows: NDArray[Any], block: NDArray[np.float64]) -> Program:
         """The same program on some rows only, whose block of T is known."""
         return Program(MatrixAttribution(block), self.budget, self.alpha, self.kappa, self.importance)
+
+    def project(self, point: NDArray[Any], shift: float | None = None) -> tuple[Vector, float]:
+        """The nearest weights, and the shift that gives them."""
+        return project(point, self.budget, shift, self.upper)
 
     def uniform(self) -> Vector:
         """Feasible weights that prefer no row."""

@@ -24,7 +24,7 @@ from cdvm.attribution.layout import Arrays
 from cdvm.attribution.sparsify import largest_entry
 from cdvm.optimize.program import Program
 
-__all__ = ["Reduced", "ReducedProgram", "reduce_program"]
+__all__ = ["Reduced", "ReducedProgram", "Stacked", "reduce_program"]
 
 Vector = NDArray[np.float64]
 
@@ -145,6 +145,10 @@ class ReducedProgram(Program):
             middle=own["_middle"],
         )
 
+    def limit_prices(self, multipliers: NDArray[Any]) -> dict[tuple[int, int], float]:
+        """Prices of limits that are no columns: none here."""
+        return {}
+
     def penalised(self, columns: NDArray[np.intp], factor: float) -> ReducedProgram:
         """The same program with larger penalties of some columns."""
         penalties = self.penalties.copy()
@@ -154,7 +158,7 @@ class ReducedProgram(Program):
         return other
 
 
-class _Stacked(Attribution):
+class Stacked(Attribution):
     """Sums of T's rows, with further columns beside them."""
 
     def __init__(self, inner: Attribution, rows: sparse.csr_array, extra: NDArray[np.float64]) -> None:
@@ -228,13 +232,11 @@ class Reduced:
         """What one more row would be worth, by group and limit, where a limit binds."""
         conditions = self.original.conditions
         assert conditions is not None
-        own = multipliers[self.original.n_evaluation :] * self.scale
+        own = self.program.limit_prices(multipliers) or dict(
+            zip(self.limits, multipliers[self.original.n_evaluation :] * self.scale, strict=True)
+        )
         word = {1: "at_most", -1: "at_least"}
-        return {
-            (conditions.names[g], word[sign]): float(price)
-            for (g, sign), price in zip(self.limits, own, strict=True)
-            if price > 0
-        }
+        return {(conditions.names[g], word[s]): float(price) for (g, s), price in own.items() if price > 0}
 
     def with_penalties(self, factor: float) -> Reduced:
         """The same with larger penalties of the limits."""
@@ -280,7 +282,7 @@ def reduce_program(program: Program) -> Reduced:
     # per unit of a limit: a row is worth at most ``largest`` a unit of cost, and has at most this much of it
     least = np.array([col[col > 0].min(initial=np.inf) for col in np.abs(extra).T])
     exact = _SAFE * largest / np.where(np.isfinite(least), least, 1.0)
-    inner: Attribution = _Stacked(program.attribution, rows, extra * scale)
+    inner: Attribution = Stacked(program.attribution, rows, extra * scale)
     if isinstance(program.attribution, MatrixAttribution) and not sparse.issparse(program.attribution.matrix):
         inner = MatrixAttribution(inner.dense())
     reduced = ReducedProgram(

@@ -12,9 +12,11 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from cdvm.errors import InputError
+from cdvm.optimize.grouped import can_be_grouped, group_program
 from cdvm.optimize.program import Program
 from cdvm.optimize.reduction import Reduced, reduce_program
 from cdvm.optimize.solvers.base import Solution
+from cdvm.optimize.solvers.first_order import solve_first_order
 
 __all__ = ["conditioned_solution", "solve_conditioned"]
 
@@ -30,7 +32,10 @@ def solve_conditioned(
     program: Program, solver: Callable[..., Solution], warm: Solution | None = None, **options: Any
 ) -> Solution:
     """A program with conditions, by a solver that knows none."""
-    reduced = reduce_program(program)
+    conditions = program.conditions
+    assert conditions is not None
+    grouped = solver is solve_first_order and can_be_grouped(conditions)
+    reduced = group_program(program) if grouped else reduce_program(program)
     for _ in range(_ATTEMPTS):
         found = solver(reduced.program, **options)
         limits = found.multipliers[program.n_evaluation :]

@@ -37,7 +37,6 @@ from cdvm._runtime.progress import Progress, tell
 from cdvm.errors import InputError
 from cdvm.optimize.program import Program
 from cdvm.optimize.solvers.base import Solution, finish
-from cdvm.optimize.solvers.projection import project
 from cdvm.optimize.solvers.units import in_units
 
 __all__ = ["solve_first_order"]
@@ -174,7 +173,7 @@ class _Run:
             w = self.program.uniform()
             lam = self.program.middle()
         else:
-            w = project(warm.weights, self.budget, upper=self.program.upper)[0]
+            w = self.program.project(warm.weights)[0]
             lam = np.clip(warm.multipliers, 0.0, self.penalty)
         v = self.rmatvec(w)
         self.offer(w, v)
@@ -239,7 +238,7 @@ class _Run:
         tau, sigma = 1.0 / (self.norm * self.balance), self.balance / self.norm
         old = self.point
         point = old.w + tau * (self.reward - old.t_lam)
-        w, shift = project(point, self.budget, shift, self.program.upper)
+        w, shift = self.program.project(point, shift)
         v = self.rmatvec(w)
         lam = np.clip(old.lam + sigma * self.steps * (2.0 * v - old.v - self.program.caps), 0.0, self.penalty)
         new = _Point(w, lam, v, self.matvec(lam))

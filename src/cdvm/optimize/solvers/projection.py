@@ -34,6 +34,8 @@ def project(
     most = np.broadcast_to(np.asarray(upper, dtype=np.float64), z.shape)
     if size >= most.sum():
         return most.copy(), low
+    if size <= 0:
+        return np.zeros(len(z)), high
     known = shift is not None and low < shift < high
     mu = step = float(shift) if known and shift is not None else _guess(z, size, upper)
     z, weights = z - step, np.empty_like(z)
