@@ -40,7 +40,9 @@ def test_projection_and_largest_total_are_those_of_general_solvers(seed):
     limits = [w >= 0, w <= 1, cp.sum(w) == program.budget, member @ w >= c.low, member @ w <= c.high]
     cp.Problem(cp.Minimize(cp.sum_squares(w - z)), limits).solve(solver="CLARABEL")
     projected, shift = grouped.project(z)
-    np.testing.assert_allclose(projected, w.value, atol=1e-5)
+    assert c.satisfied(projected, program.budget, 1e-10)
+    assert ((projected - z) ** 2).sum() <= ((w.value - z) ** 2).sum() + 1e-9  # no farther than theirs
+    np.testing.assert_allclose(projected, w.value, atol=1e-4)
     np.testing.assert_allclose(grouped.project(z, shift + 0.1)[0], projected, atol=1e-9)
     best = linprog(
         -z,
