@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -120,6 +121,7 @@ def test_no_time_leaves_the_start(noisy):
     split, _ = noisy
     found = refine(np.arange(40), split, "ridge", seconds=1e-9, n_jobs=1)
     assert (found.indices == np.arange(40)).all()
+    assert (np.flatnonzero(found.weights) == np.arange(40)).all()
     assert found.optimism == 0
     assert found.fits == 2
 
@@ -405,6 +407,44 @@ def test_bad_rows_leave_and_good_rows_enter(rare):
     greedy = search._propose(1)[0]
     assert search.best[8] not in greedy
     assert bad in greedy
+
+
+def test_of_many_rows_a_sample_may_enter(rare, monkeypatch):
+    monkeypatch.setattr("cdvm.evaluation.refinement.search._POOL", 30)
+    search = searching(rare, np.arange(100))
+    sets = search._propose(20)
+    assert all(len(np.unique(rows)) == 100 for rows in sets)
+    assert 20 < len(np.setdiff1d(sets, search.best)) <= 30
+
+
+def test_the_most_promising_sets_are_trained_again_where_luck_plays_a_part(noisy, monkeypatch):
+    search = searching(noisy[0], np.arange(20), PaperLearner(batch_size=15, epochs=2), fits=300)
+    scorer, trained, answers = search.scorer, [], []
+    score_rows = scorer.score_rows
+
+    def watched(sets, number=0):
+        trained.append((sets, number))
+        answers.append(score_rows(sets, number))
+        return answers[-1]
+
+    monkeypatch.setattr(scorer, "score_rows", watched)
+    sets = search._propose(3)
+    assert len(sets) > 8
+    search._round(sets)
+    (best, first), (tried, second), *again = trained
+    assert (best == np.arange(20)).all()
+    assert first == second  # the same luck for the best set and those compared with it
+    assert (tried == sets).all()
+    gains = scorer.compare(answers[1], answers[0])
+    promising = sets[np.argsort(-gains)[:8]]
+    assert len(again) == 3
+    assert all((rows == np.concatenate([best, promising])).all() for rows, _ in again)
+    assert len({first, *(number for _, number in again)}) == 4
+    scores = np.mean([answer.scores for answer in answers[2:]], axis=0)
+    mean = replace(answers[2], scores=scores)
+    average = scorer.compare(mean, mean[0])[1:]
+    chosen = promising[average.argmax()] if average.max() > 0 else np.arange(20)
+    assert (search.best == chosen).all()
 
 
 @pytest.mark.parametrize("fits", [50, 51, 52, 53, 71])

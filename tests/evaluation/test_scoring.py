@@ -48,6 +48,7 @@ def test_random_sets_are_distinct_rows_and_follow_the_seed():
     assert [s.tolist() for s in random_sets(50, 20, 30, seed=4)] == [s.tolist() for s in sets]
     frequency = np.bincount(np.concatenate(random_sets(50, 20, 2000)), minlength=50) / 2000
     assert np.abs(frequency - 0.4).max() < 5 * np.sqrt(0.24 / 2000)
+    assert [len(random_sets(50, size, 1)[0]) for size in (1, 50)] == [1, 50]
     with pytest.raises(InputError, match="size=51"):
         random_sets(50, 51, 1)
 

@@ -175,6 +175,24 @@ def test_numerical_breakdown_falls_back_to_highs_and_says_so(monkeypatch):
     assert solution.objective == pytest.approx(solve_lp(program).objective)
 
 
+@pytest.mark.parametrize("shape", [(90, 70), (70, 90)])
+def test_factors_that_single_precision_cannot_have_are_made_in_double(shape, monkeypatch):
+    precisions, real = [], newton.newton_system
+
+    def only_double(matrix, rough, *more):
+        precisions.append(rough.dtype)
+        if rough.dtype == np.float32:
+            raise FloatingPointError
+        return real(matrix, rough, *more)
+
+    monkeypatch.setattr(interior_point, "newton_system", only_double)
+    program = Program(KINDS["random"](np.random.default_rng(2), *shape), 10)
+    program = program.replace(kappa=0.5 * program.kappa)
+    assert_matches_highs(program, solve_interior_point(program))
+    assert precisions[0] == np.float32
+    assert set(precisions[1:]) == {np.dtype(np.float64)}  # and single precision is not tried again
+
+
 def test_tolerance_must_be_positive():
     with pytest.raises(InputError, match="tolerance=0"):
         solve_interior_point(Program(np.eye(3), 1), tolerance=0)
