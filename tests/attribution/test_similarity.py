@@ -44,6 +44,11 @@ def test_the_nearest_rows_speak_for_their_labels(wine, at_once, kind, monkeypatc
     np.testing.assert_allclose(np.abs(found.dense()).sum(axis=0), 1.0, atol=1e-6)
 
 
+def test_classes_agree_or_do_not_whatever_their_numbers(digits):
+    found = similarity_attribution(digits, neighbors=7, n_jobs=1).dense()
+    np.testing.assert_allclose(found, oracle(digits, 7), atol=1e-5)
+
+
 def test_targets_agree_by_degrees():
     X, y = load_diabetes(return_X_y=True)
     split = Split.from_arrays(X[:60], y[:60], task="regression", random_state=0)

@@ -42,6 +42,14 @@ def test_the_largest_magnitudes_are_kept_the_first_of_equals(rng, keep, tile, ki
     assert implicit.max() == T.max()
 
 
+def test_the_largest_entry_is_not_looked_for_again(rng, monkeypatch):
+    implicit = attribution(rng)
+    largest = implicit.dense().astype(np.float32).max()
+    implicit.sparsify(0.1)
+    monkeypatch.setattr("cdvm.attribution.implicit.largest_entry", None)
+    assert implicit.max() == largest
+
+
 def test_a_sample_that_is_not_typical_costs_another_pass_only(monkeypatch):
     monkeypatch.setattr(module, "_TILE", 50)
     monkeypatch.setattr(module, "_SAMPLE", 1)
