@@ -13,7 +13,7 @@ from cdvm import CDVM, Selection
 from cdvm.errors import InputError
 from cdvm.evaluation.refinement.scorer import RowScores
 from cdvm.pruner import portfolio
-from cdvm.pruner.portfolio import Proposal, _compare, _leaderboard
+from cdvm.pruner.portfolio import Proposal, _leaderboard, compare_with_chance
 
 
 class Counted(ClassifierMixin, BaseEstimator):
@@ -161,9 +161,20 @@ def test_a_set_that_holds_the_hard_rows_gains_nothing_by_it():
     right = np.tile(np.repeat([0.0, 1.0], 50), (draws + 2, 1)).astype(np.float32)
     outside = np.random.default_rng(0).random((draws + 2, 100)) < 0.8
     outside[-2], outside[-1] = np.arange(100) >= 40, np.arange(100) < 60
-    scores, errors = _compare(RowScores(right, right, outside))
+    scores, errors = compare_with_chance(RowScores(right, right, outside), np.repeat([0, 1], 50))
     np.testing.assert_allclose(scores, scores[0])
     np.testing.assert_allclose(errors, 0, atol=1e-12)
+
+
+def test_what_a_set_gains_on_the_hard_rows_left_counts_for_all_of_them():
+    """The last set is right on every hard row, and holds eight in ten of them."""
+    draws = portfolio._RANDOM
+    right = np.tile(np.repeat([0.0, 1.0], 50), (draws + 1, 1)).astype(np.float32)
+    right[-1] = 1.0
+    outside = np.ones(right.shape, dtype=bool)
+    outside[-1, :40] = False
+    scores, _ = compare_with_chance(RowScores(right, right, outside), np.repeat([0, 1], 50))
+    np.testing.assert_allclose(scores[[0, -1]], [0.5, 1.0])
 
 
 def test_the_standard_error_is_that_of_a_mean_difference():
@@ -171,7 +182,8 @@ def test_the_standard_error_is_that_of_a_mean_difference():
     draws = portfolio._RANDOM
     right = np.zeros((draws + 1, 4000), dtype=np.float32)
     right[-1] = rng.random(4000) < 0.3
-    _, errors = _compare(RowScores(right, right, np.ones(right.shape, dtype=bool)))
+    outside = np.ones(right.shape, dtype=bool)
+    _, errors = compare_with_chance(RowScores(right, right, outside), np.zeros(4000, dtype=np.int64))
     assert errors[-1] == pytest.approx(np.sqrt(0.3 * 0.7 / 4000), rel=0.05)
 
 

@@ -6,9 +6,9 @@ sometimes nothing beats chance. A cheap *proxy* trains the thousands of models t
 model, the *principal*, is trained on each proposal, and on random rows, and decides.
 
 All are scored on the rows outside them. With u_j the mean outcome of the random sets without row *j*, a set's
-score is the mean of u plus the mean gain on u over the rows outside the set, so that a set that holds the
-hard rows gains nothing by not being asked about them. The best goes on to be refined by the proxy, and is
-compared once more.
+score is the mean of u plus its mean gain on u, each stratum of difficulty and class counting by its size. So
+a set that holds the hard rows gains nothing by not being asked about them, and loses nothing either: what it
+gains on those left counts for all. The best goes on to be refined by the proxy, and is compared once more.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from cdvm.optimize.conditions import Conditions
 from cdvm.optimize.room import random_sets_within
 from cdvm.selection import Candidate, Selection
 
-__all__ = ["EFFORTS", "Effort", "Portfolio", "Proposal", "find_strata"]
+__all__ = ["EFFORTS", "Effort", "Portfolio", "Proposal", "compare_with_chance", "find_strata"]
 
 Effort = Literal["low", "medium", "high"]
 EFFORTS: dict[Effort, float] = {"medium": 1.0, "high": 4.0}  # times the models of a search
@@ -116,19 +116,21 @@ class Portfolio:
 
     def decide(self, proposals: list[Proposal]) -> Selection:
         """The proposal that is best for the principal, refined where that is better still."""
-        outcomes = self._outcomes(self.split, self.principal, proposals)
-        scores, _ = _compare(outcomes)
+        scorer = self._scorer(self.split, self.principal)
+        outcomes = scorer.score_rows(_sets(proposals))
+        strata = self.strata.of_evaluation(scorer.rows, outcomes.scores.shape[1])
+        scores, _ = compare_with_chance(outcomes, strata)
         refined = [self._refined(proposals[k]) for k in self._to_refine(proposals, scores)]
         proposals = [*proposals, *refined]
-        outcomes = _joined(outcomes, self._outcomes(self.split, self.principal, refined))
-        scores, errors = _compare(outcomes)
+        outcomes = _joined(outcomes, scorer.score_rows(_sets(refined)))
+        scores, errors = compare_with_chance(outcomes, strata)
         best = int(np.argmax(scores))
         board = _leaderboard(proposals, scores, errors, best)
         return replace(
             proposals[best].selection,
             score=next(line.score for line in board if line.kept),
             leaderboard=board,
-            agreement=self._agreement(proposals, scores),
+            agreement=self._agreement(proposals, scores, strata),
         )
 
     def _to_refine(self, proposals: list[Proposal], scores: NDArray[np.float64]) -> list[int]:
@@ -185,17 +187,21 @@ class Portfolio:
     def _scorer(self, split: Split, learner: Learner) -> HeldOutScorer:
         return HeldOutScorer(split, learner, seed=self.seed, n_jobs=self.n_jobs)
 
-    def _outcomes(self, split: Split, learner: Learner, proposals: list[Proposal]) -> RowScores:
-        return self._scorer(split, learner).score_rows(np.stack([p.selection.rows for p in proposals]))
-
-    def _agreement(self, proposals: list[Proposal], scores: NDArray[np.float64]) -> float | None:
+    def _agreement(
+        self, proposals: list[Proposal], scores: NDArray[np.float64], strata: NDArray[np.int64]
+    ) -> float | None:
         """Rank correlation of the proxy's and the principal's scores; None where they are one model."""
         if self.proxy is self.principal:
             return None
-        own, _ = _compare(self._outcomes(self.proxy_split, self.proxy, proposals))
+        outcomes = self._scorer(self.proxy_split, self.proxy).score_rows(_sets(proposals))
+        own, _ = compare_with_chance(outcomes, strata)
         if np.ptp(own) == 0 or np.ptp(scores) == 0:
             return None
         return float(spearmanr(own, scores).statistic)
+
+
+def _sets(proposals: list[Proposal]) -> NDArray[np.int64]:
+    return np.stack([p.selection.rows for p in proposals])
 
 
 def _joined(some: RowScores, more: RowScores) -> RowScores:
@@ -206,17 +212,25 @@ def _joined(some: RowScores, more: RowScores) -> RowScores:
     )
 
 
-def _compare(found: RowScores) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Score of each set, and the standard error of its gain over random sets, which come first."""
-    outside, right = found.outside, found.right.astype(np.float64)
-    counted = outside[:_RANDOM].sum(axis=0)
-    usual = np.where(outside[:_RANDOM], right[:_RANDOM], 0.0).sum(axis=0) / np.maximum(counted, 1)
-    mask = outside & (counted > 0)
-    n = np.maximum(mask.sum(axis=1), 1)
-    gain = np.where(mask, right - usual, 0.0).sum(axis=1) / n
-    spread = np.where(mask, right - usual - gain[:, None], 0.0).std(axis=1)
+def compare_with_chance(
+    found: RowScores, strata: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Score of each set, and the standard error of its gain over random sets, which come first.
+
+    ``strata`` are those of the evaluation rows. A stratum that a set holds whole has no say.
+    """
+    right, chance = found.right.astype(np.float64), found.outside[:_RANDOM]
+    counted = chance.sum(axis=0)
+    usual = np.where(chance, right[:_RANDOM], 0.0).sum(axis=0) / np.maximum(counted, 1)
+    mask = found.outside & (counted > 0)
+    one_hot = np.eye(int(strata.max()) + 1)[strata]
+    share = one_hot.sum(axis=0) / np.maximum(mask @ one_hot, 1)
+    weights = np.where(mask, share[:, strata], 0.0)
+    weights /= np.maximum(weights.sum(axis=1, keepdims=True), 1e-12)
+    gain = (weights * (right - usual)).sum(axis=1)
+    errors = np.sqrt((weights**2 * (right - usual - gain[:, None]) ** 2).sum(axis=1))
     level = usual[counted > 0].mean() if counted.any() else 0.0
-    return level + gain, spread / np.sqrt(n)
+    return level + gain, errors
 
 
 def _leaderboard(

@@ -9,19 +9,25 @@ from typing import Any
 from cdvm.data.split import Split
 from cdvm.errors import InputError, unknown_name
 from cdvm.selectors.base import Positions
+from cdvm.selectors.coverage_centric import coverage_centric
 from cdvm.selectors.facility_location import facility_location
+from cdvm.selectors.hardest_right import hardest_right
 from cdvm.selectors.herding import herding
 from cdvm.selectors.influence_pruning import InfluenceProgram, Removal, influence_pruning
 from cdvm.selectors.k_center import k_center
+from cdvm.selectors.moderate import moderate
 from cdvm.selectors.stratified import stratified
 
 __all__ = [
     "InfluenceProgram",
     "Removal",
+    "coverage_centric",
     "facility_location",
+    "hardest_right",
     "herding",
     "influence_pruning",
     "k_center",
+    "moderate",
     "select_rows",
     "selector_names",
     "selector_options",
@@ -34,6 +40,9 @@ _NAMED: dict[str, Callable[..., Positions]] = {
     "herding": herding,
     "facility_location": facility_location,
     "influence_pruning": influence_pruning,
+    "moderate": moderate,
+    "hardest_right": hardest_right,
+    "coverage_centric": coverage_centric,
 }
 
 

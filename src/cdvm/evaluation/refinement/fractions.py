@@ -65,14 +65,17 @@ class Strata:
         place = np.arange(len(order)) - first[self.code[order]]
         return np.sort(order[place < taken[self.code[order]]])
 
+    def of_evaluation(self, rows: Rows, n_evaluation: int) -> Rows:
+        """The stratum of each evaluation row; training ``rows`` come last, the others are one stratum."""
+        others = np.full(n_evaluation - len(rows), len(self.parts))
+        return np.concatenate([others, self.code[rows]])
+
     def score(self, found: RowScores, rows: Rows) -> Vector:
         """Mean of the models' scores on the rows outside, each stratum by its size.
 
         ``rows`` are the training rows among the evaluation rows, which come last.
         """
-        n_other = found.scores.shape[1] - len(rows)
-        code = np.concatenate([np.full(n_other, len(self.parts)), self.code[rows]])
-        one_hot = np.eye(len(self.parts) + 1)[code]
+        one_hot = np.eye(len(self.parts) + 1)[self.of_evaluation(rows, found.scores.shape[1])]
         counted = found.outside @ one_hot
         total = np.where(found.outside, found.scores, 0) @ one_hot
         usual = total.sum(axis=0) / np.maximum(counted.sum(axis=0), 1)
