@@ -18,7 +18,7 @@ from cdvm.optimize.conditions import Conditions
         ({"groups": list("aaabbb"), "at_least": 4}, "at_least=4 for group 'a', which has 3 rows"),
         ({"groups": list("aaabbb"), "at_least": 1.5}, "use a whole number of rows, or a fraction"),
         ({"groups": list("aaabbb"), "at_most": -1}, "use at least 0 rows"),
-        ({"groups": list("aaabbb"), "at_least": 2, "at_most": 1}, "at_most allows 1"),
+        ({"groups": list("aaabbb"), "at_least": 2, "at_most": 1}, "at_most= allows 1"),
         ({"costs": [1, 2]}, "one number for each of 6 rows"),
         ({"costs": [1, 2, 3, 4, 5, -1]}, "row 5 costs -1.0; use finite numbers above 0"),
         ({"costs": [1, 2, 3, 4, 5, np.nan]}, "row 5 costs nan"),

@@ -15,24 +15,32 @@ if TYPE_CHECKING:
     from cdvm.pruner.request import Request
 
 __all__ = [
+    "AtLeast",
+    "AtMost",
     "Categorical",
     "Cluster",
     "Columns",
+    "Cost",
     "DatasetName",
+    "DropIf",
     "EvaluationRows",
     "Force",
+    "Groups",
     "Ignore",
     "Jobs",
     "Keep",
+    "KeepIf",
     "LearnerName",
     "MetricName",
     "Scale",
     "Seed",
+    "Spend",
     "Store",
     "TableFile",
     "Target",
     "TestRows",
     "Text",
+    "Together",
     "Validation",
     "check_request",
     "refuse_unused",
@@ -113,6 +121,21 @@ Cluster = Annotated[
     str | None,
     typer.Option(help="Train on the Dask cluster of this scheduler instead, e.g. tcp://10.0.0.1:8786."),
 ]
+
+
+KeepIf = Annotated[
+    str, typer.Option(help="Rows that must be kept: a condition on columns, e.g. \"source == 'gold'\".")
+]
+DropIf = Annotated[str, typer.Option(help="Rows that may not be kept: a condition on columns.")]
+Groups = Annotated[str, typer.Option(help="Column of groups that --at-least and --at-most are about.")]
+AtLeast = Annotated[
+    list[str] | None,
+    typer.Option(help="Rows of each group to keep at least: 20, 5%, or GROUP=20; repeat for several."),
+]
+AtMost = Annotated[list[str] | None, typer.Option(help="Rows of each group to keep at most, likewise.")]
+Together = Annotated[str, typer.Option(help="Column whose equal entries are kept or dropped together.")]
+Cost = Annotated[str, typer.Option(help="Column of what a row costs; with --spend in the place of --keep.")]
+Spend = Annotated[list[float] | None, typer.Option(help="What the kept rows may cost in all; or several.")]
 
 
 def refuse_unused(method: str, given: dict[str, Any], *, of_use: Iterable[str] = ()) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 from cdvm.errors import InputError
 
-__all__ = ["parse_amount", "parse_budgets", "parse_keep", "parse_test"]
+__all__ = ["parse_amount", "parse_budgets", "parse_keep", "parse_limits", "parse_spending", "parse_test"]
 
 
 def parse_keep(word: str) -> tuple[str, float]:
@@ -52,6 +53,35 @@ def parse_amount(flag: str, word: str) -> float:
             f"{flag} {word!r}: use a fraction such as 5% or 0.05, or a number of rows such as 120"
         )
     return float(number[1]) / (100 if number[2] else 1)
+
+
+def parse_limits(flag: str, words: list[str] | None) -> Any:
+    """A number of rows or a fraction for all groups, or by group.
+
+    >>> parse_limits("--at-least", ["20"]), parse_limits("--at-least", ["north=3", "south=10%"])
+    (20, {'north': 3, 'south': 0.1})
+    """
+    if not words:
+        return None
+    named = [word.rpartition("=") for part in words for word in part.split(",")]
+    if all(not sign for _, sign, _ in named):
+        if len(named) > 1:
+            raise InputError(f"{flag} {','.join(words)}: use one number for all groups, or GROUP=NUMBER")
+        return parse_amount(flag, named[0][2])
+    if not all(sign for _, sign, _ in named):
+        raise InputError(f"{flag} {','.join(words)} mixes groups and numbers for all: use GROUP=NUMBER")
+    return {group: parse_amount(flag, number) for group, _, number in named}
+
+
+def parse_spending(spend: list[float] | None, keep: list[str] | None, cost: str) -> dict[str, float]:
+    """Budgets by name: rows to keep, or what they may cost."""
+    if not cost and not spend:
+        return parse_budgets(keep or ["10%"])
+    if keep:
+        raise InputError("--keep counts rows, and --cost prices them: use --spend in its place")
+    if not cost or not spend:
+        raise InputError("--cost names what a row costs and --spend how much to spend: use both")
+    return {f"spend{amount:g}": float(amount) for amount in spend}
 
 
 def parse_test(word: str) -> Path | float | None:

@@ -9,23 +9,31 @@ import typer
 
 from cdvm._runtime.progress import Progress
 from cdvm.cli.options import (
+    AtLeast,
+    AtMost,
     Categorical,
     Cluster,
     Columns,
+    Cost,
     DatasetName,
+    DropIf,
     EvaluationRows,
+    Groups,
     Ignore,
     Jobs,
     Keep,
+    KeepIf,
     LearnerName,
     MetricName,
     Scale,
     Seed,
+    Spend,
     Store,
     TableFile,
     Target,
     TestRows,
     Text,
+    Together,
     check_request,
 )
 
@@ -100,6 +108,14 @@ def prune(
     ] = None,
     scale: Scale = None,
     out: Annotated[Path | None, typer.Option(help="Directory for the kept rows and the report.")] = None,
+    keep_if: KeepIf = "",
+    drop_if: DropIf = "",
+    groups: Groups = "",
+    at_least: AtLeast = None,
+    at_most: AtMost = None,
+    together: Together = "",
+    cost: Cost = "",
+    spend: Spend = None,
     store: Store = None,
     memory_limit: Annotated[
         str | None, typer.Option(help="Memory the command may use in all, e.g. 4GB.", show_default="any")
@@ -122,10 +138,12 @@ def prune(
     """
     with Progress("starting"):  # the libraries take seconds to load
         from cdvm.cli.friendly import warn
-        from cdvm.cli.parsing import parse_budgets, parse_test
+        from cdvm.cli.parsing import parse_limits, parse_spending, parse_test
         from cdvm.datasets.source import load_source
+        from cdvm.errors import InputError
         from cdvm.evaluation.metrics import make_metric
         from cdvm.learners import make_learner
+        from cdvm.pruner.conditions import table_conditions
         from cdvm.pruner.request import Request, choose_rows
         from cdvm.report.files import names_of_files, write_selections
         from cdvm.report.output import check_directory, refuse_inputs
@@ -154,7 +172,8 @@ def prune(
         jobs=jobs,
         cluster=cluster,
     )
-    budgets = parse_budgets(keep or ["10%"])
+    budgets = parse_spending(spend, keep, cost)
+    limits = {"at_least": parse_limits("--at-least", at_least), "at_most": parse_limits("--at-most", at_most)}
     check_request(request)
     check_directory(out, force=force, apart_from=store)
     others = {name: make_learner(name) for word in evaluate_with or [] for name in word.split(",")}
@@ -171,9 +190,20 @@ def prune(
         seed=seed,
     )
     make_metric(request.metric, source.split)
+    asked = table_conditions(
+        source.table.frame,
+        keep_if=keep_if,
+        drop_if=drop_if,
+        groups=groups,
+        together=together,
+        cost=cost,
+        **limits,
+    )
+    if asked and method != "cdvm":
+        raise InputError(f"--method {method} knows no conditions: use cdvm, or leave them out")
     if out is not None:
         refuse_inputs([out / name for name in names_of_files(source, budgets)], source.files)
-    chosen = choose_rows(source.split, source.learner, budgets, request)
+    chosen = choose_rows(source.split, source.learner, budgets, request, asked)
     summary = summarize(source, chosen, others, metric=request.metric, seed=seed, jobs=jobs)
     if out is not None:
         write_selections(out, source, chosen.selections, summary)

@@ -18,6 +18,10 @@ FLAGS = {
     "rate": "--false-alarms",
     "memory_limit": "--memory-limit",
     "per_class": "--per-class",
+    "at_least": "--at-least",
+    "at_most": "--at-most",
+    "keep_if": "--keep-if",
+    "drop_if": "--drop-if",
     "test_size": "--test",
 }
 """Flags whose name is not that of the argument."""
@@ -39,6 +43,7 @@ _SAME: tuple[str, ...] = (
     "protocol",
     "refine",
 )
+_SAME += ("groups", "together", "cost")
 _SAME += (
     "dataset",
     "target",

@@ -95,13 +95,13 @@ class Conditions:
         group, names = _codes(n_rows, groups, "groups")
         sizes = np.bincount(group[group >= 0], minlength=len(names)).astype(np.float64)
         if groups is None and (at_least is not None or at_most is not None):
-            raise InputError("at_least and at_most count rows of groups: name them with groups=")
+            raise InputError("at_least= and at_most= count rows of groups: name them with groups=")
         low = _limits(at_least, names, sizes, "at_least", np.zeros(len(names)))
         high = _limits(at_most, names, sizes, "at_most", sizes)
         if (wrong := np.flatnonzero(low > high)).size:
             g = wrong[0]
             raise InputError(
-                f"at_least asks for {low[g]:g} rows of group {names[g]!r} and at_most allows {high[g]:g} "
+                f"at_least= asks for {low[g]:g} rows of group {names[g]!r} and at_most= allows {high[g]:g} "
                 f"of its {sizes[g]:g}: lower the first or raise the second"
             )
         block, _ = _codes(n_rows, together, "together")
@@ -234,7 +234,7 @@ def _limits(given: Any, names: Sequence[Any], sizes: Vector, name: str, default:
     for label, number in by_group.items():
         if label not in names:
             some = ", ".join(map(repr, names[:5]))
-            raise InputError(f"{name} names group {label!r}, which no row belongs to: there are {some}")
+            raise InputError(f"{name}= names group {label!r}, which no row belongs to: there are {some}")
         place = list(names).index(label)
         whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
         if not whole and not (isinstance(number, float) and 0 <= number <= 1):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,10 @@ from cdvm.data.split import Split
 from cdvm.errors import InputError
 from cdvm.optimize.conditions import Conditions
 
-__all__ = ["conditions_on", "importance_of"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["conditions_on", "importance_of", "table_conditions"]
 
 
 def conditions_on(
@@ -43,6 +46,65 @@ def conditions_on(
         together=_column(split, together, "together"),
         costs=_column(split, costs, "costs"),
     )
+
+
+def table_conditions(
+    frame: pd.DataFrame,
+    *,
+    keep_if: str = "",
+    drop_if: str = "",
+    groups: str = "",
+    at_least: Any = None,
+    at_most: Any = None,
+    together: str = "",
+    cost: str = "",
+) -> dict[str, Any]:
+    """Conditions in terms of a table's columns, as :meth:`CDVM.select` takes them.
+
+    >>> import pandas as pd
+    >>> table_conditions(pd.DataFrame({"a": [1, 5], "b": list("xy")}), keep_if="a > 3 and b == 'y'")
+    {'keep': array([False,  True])}
+    """
+    found: dict[str, Any] = {}
+    for name, expression in (("keep", keep_if), ("drop", drop_if)):
+        if expression:
+            found[name] = _where(frame, expression, f"{name}_if")
+    for name, column in (("groups", groups), ("together", together), ("costs", cost)):
+        if column and column not in frame.columns:
+            known = ", ".join(map(str, frame.columns[:8]))
+            word = "cost" if name == "costs" else name
+            raise InputError(f"{word}={column!r} is no column of the table, which has {known}")
+        if column and name == "costs":
+            found[name] = _numbers(frame, column)
+        elif column:
+            labels = frame[column].astype(object)
+            found[name] = labels.where(labels.isna(), labels.astype(str)).to_numpy()
+    return found | {k: v for k, v in (("at_least", at_least), ("at_most", at_most)) if v is not None}
+
+
+def _where(frame: pd.DataFrame, expression: str, name: str) -> NDArray[np.bool_]:
+    try:
+        rows: Any = frame.eval(expression, engine="python")
+    except Exception as error:  # whatever is wrong with it
+        reason = str(error).strip().splitlines() or [type(error).__name__]
+        raise InputError(
+            f"{name}={expression!r} cannot be understood ({reason[0]}): write a condition on columns such as "
+            "\"age > 30 and source == 'gold'\""
+        ) from error
+    if getattr(rows, "shape", None) != (len(frame),) or rows.dtype.kind not in "b":
+        raise InputError(f"{name}={expression!r} is not true or false for every row: compare a column")
+    return np.asarray(rows, dtype=np.bool_)
+
+
+def _numbers(frame: pd.DataFrame, column: str) -> NDArray[np.float64]:
+    import pandas as pd
+
+    numbers = pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=np.float64)
+    wrong = np.flatnonzero(~np.isfinite(numbers))
+    if wrong.size:
+        value = frame[column].iloc[wrong[0]]
+        raise InputError(f"cost={column!r}: row {wrong[0]} has {value!r}; use a column of numbers above 0")
+    return numbers
 
 
 def importance_of(split: Split, weights: Any) -> NDArray[np.float64] | None:

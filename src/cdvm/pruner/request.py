@@ -15,6 +15,7 @@ from cdvm.learners.relatives import stand_in
 from cdvm.optimize.program import resolve_budget
 from cdvm.outcomes.recorded import Outcomes
 from cdvm.outcomes.recording import record_outcomes
+from cdvm.pruner.conditions import conditions_on
 from cdvm.pruner.estimator import CDVM
 from cdvm.sampling import N_MODELS, Design, default_inclusion, seed_of
 from cdvm.selection import Selection
@@ -58,13 +59,26 @@ class Chosen:
     details: dict[str, Any]
 
 
-def choose_rows(split: Split, learner: Learner, budgets: dict[str, float], request: Request) -> Chosen:
-    """Selections of the requested method, one a budget."""
-    for budget in budgets.values():
+def choose_rows(
+    split: Split,
+    learner: Learner,
+    budgets: dict[str, float],
+    request: Request,
+    conditions: dict[str, Any] | None = None,
+) -> Chosen:
+    """Selections of the requested method, one a budget.
+
+    ``conditions`` are those of :meth:`CDVM.select`, which other methods do not know.
+    """
+    asked = conditions or {}
+    for budget in budgets.values() if "costs" not in asked else ():
         resolve_budget(budget, split.n_rows)
-    find = _by_cdvm if request.method == "cdvm" else _by_baseline
+    conditions_on(split, **asked)  # before anything is trained
     with placed(request.cluster):
-        selections, details = find(split, learner, list(budgets.values()), request)
+        if request.method == "cdvm":
+            selections, details = _by_cdvm(split, learner, list(budgets.values()), request, asked)
+        else:
+            selections, details = _by_baseline(split, learner, list(budgets.values()), request)
     return Chosen(dict(zip(budgets, selections, strict=True)), request.method, details)
 
 
@@ -100,7 +114,7 @@ def record_models(
 
 
 def _by_cdvm(
-    split: Split, learner: Learner, budgets: list[float], request: Request
+    split: Split, learner: Learner, budgets: list[float], request: Request, conditions: dict[str, Any]
 ) -> tuple[list[Selection], dict[str, Any]]:
     started = time.perf_counter()
     pruner = CDVM(
@@ -129,7 +143,7 @@ def _by_cdvm(
         "rows_without_attribution": pruner.attribution_.n_unusable,
         "fit_seconds": time.perf_counter() - started,
     }
-    return pruner.select(budgets), details
+    return pruner.select(budgets, **conditions), details
 
 
 def _by_baseline(
