@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 from sklearn.ensemble import (
+    BaggingClassifier,
     ExtraTreesClassifier,
     GradientBoostingRegressor,
     HistGradientBoostingClassifier,
@@ -9,12 +10,13 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeClassifier
 
 pytest.importorskip("numba", reason="Numba is not installed: pip install cdvm[trees]")
 
-from cdvm.learners import BoostingLearner, ForestLearner, TreeLearner
-from cdvm.learners.relatives import tree_relative
+from cdvm.learners import BoostingLearner, ForestLearner, TreeLearner, make_learner
+from cdvm.learners.relatives import proxy_for, tree_relative
 
 
 class LGBMClassifier:
@@ -61,3 +63,19 @@ def test_settings_are_taken_over(estimator, expected):
 def test_changes_win_and_others_have_no_relative():
     assert tree_relative(RandomForestClassifier(500), n_trees=20).n_trees == 20
     assert tree_relative(LogisticRegression()) is None
+
+
+@pytest.mark.parametrize(
+    ("estimator", "proxy"),
+    [
+        (RandomForestClassifier(200, min_samples_leaf=3), ForestLearner(50, min_leaf=3, max_features="sqrt")),
+        (BaggingClassifier(), ForestLearner()),
+        (GridSearchCV(DecisionTreeClassifier(max_depth=3), {}), TreeLearner(max_depth=3)),
+        (
+            HistGradientBoostingClassifier(),
+            BoostingLearner(50, learning_rate=0.2, min_leaf=20, l2=0.0, max_leaves=8),
+        ),
+    ],
+)
+def test_a_smaller_tree_learner_stands_for_trees(estimator, proxy):
+    assert proxy_for(make_learner(estimator)).spec() == proxy.spec()
