@@ -218,10 +218,11 @@ def _children(pid):
 )
 def test_a_signal_ends_workers_and_leaves_no_shared_memory(tmp_path, number, code):
     rng = np.random.default_rng(0)
-    n = 4000  # enough that joblib fractions the table's memory
+    n = 4000  # enough that joblib shares the table's memory
     frame = pd.DataFrame(rng.standard_normal((n, 60)).round(3)).assign(y=np.arange(n) % 2).rename(columns=str)
     frame.to_parquet(tmp_path / "t.parquet")
     words = ["prune", "t.parquet", "--target", "y", "--learner", "decision_tree", "--models", "100000"]
+    words += ["--proxy", "none"]  # processes of scikit-learn, not threads
     before = set(glob.glob("/dev/shm/*"))
     process = subprocess.Popen(
         [sys.executable, "-m", "cdvm", *words, "--jobs", "2", "--store", "store"],

@@ -54,7 +54,7 @@ def test_the_list_reads_no_data(run, home, monkeypatch):
     np.savez(home / "bbc_embeddings.npz", X=np.ones((4, 3), np.float16), y=np.arange(4))
     monkeypatch.setattr(np, "load", lambda *_, **__: pytest.fail("loaded"))
     monkeypatch.setattr(pd, "read_csv", lambda *_, **__: pytest.fail("loaded"))
-    monkeypatch.setattr(download, "urlopen", lambda *_, **__: pytest.fail("asked the network"))
+    monkeypatch.setattr(download, "_download", lambda *_, **__: pytest.fail("asked the network"))
     assert lines(run("datasets"))["bbc"][:2] == ["4", "3"]
 
 
@@ -64,7 +64,7 @@ def test_help_has_an_example(run):
 
 def test_mistakes_are_one_line(run, cache, monkeypatch, tmp_path):
     assert run("prune", "--dataset", "adlt", code=2).startswith(
-        "error: dataset='adlt' is unknown: did you mean 'adult'"
+        "error: --dataset adlt is unknown: did you mean 'adult'"
     )
     monkeypatch.setenv("CDVM_DATA_HOME", str(tmp_path / "nowhere"))
     assert "is not a directory" in run("datasets", code=2)

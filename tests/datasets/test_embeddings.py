@@ -82,7 +82,7 @@ def test_weights_that_cannot_be_loaded_are_named(transformers):
 @pytest.mark.parametrize(("name", "library"), [("bbc", "transformers"), ("cifar10", "torchvision")])
 def test_a_missing_library_is_named_before_anything_is_downloaded(cache, monkeypatch, name, library):
     monkeypatch.setitem(sys.modules, library, None)
-    monkeypatch.setattr("cdvm.datasets.download.urlopen", lambda *_, **__: pytest.fail("asked the network"))
+    monkeypatch.setattr("cdvm.datasets.download._download", lambda *_, **__: pytest.fail("asked the network"))
     with pytest.raises(InputError) as raised:
         load_dataset(name)
     for word in (f"{name}_embeddings.npz", "CDVM_DATA_HOME", library, "pip install 'cdvm[embeddings]'"):

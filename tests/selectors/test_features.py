@@ -192,4 +192,5 @@ def test_unknown_names_and_options_are_answered_with_known_ones(split):
         select_rows(split, "k_centre", 5)
     with pytest.raises(InputError, match="it has per_class, random_state"):
         select_rows(split, "herding", 5, kernel="rbf")
-    assert selector_names() == [*METHODS, "influence_pruning"]
+    others = ["influence_pruning", "moderate", "hardest_right", "coverage_centric"]
+    assert selector_names() == [*METHODS, *others]

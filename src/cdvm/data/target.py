@@ -16,7 +16,7 @@ from cdvm.errors import InputError, InputWarning
 __all__ = ["check_target", "warn_of_leaks"]
 
 _MANY = 20  # classes with one row each from which they are no accident
-_LEAST = 50  # rows in which a feature may tell the target by chance
+_LEAST = 100  # rows in which a feature may tell the target by chance
 _LOOKED_AT = 2_000  # rows that rule out most features
 _FEW = 0.1  # levels for each row, at most, of a column that is worth a look as names
 
