@@ -74,6 +74,14 @@ def test_few_rows_and_missing_values_are_no_evidence(rng):
     assert told(frame, y, prepare="missing") == []
 
 
+def test_classes_that_lie_apart_in_a_small_table_are_no_evidence(rng):
+    y = np.arange(600) % 2
+    apart = y * 10 + rng.random(600)
+    assert told(apart[:, None], y) == []
+    assert "column 0 of X" in told(np.tile(apart, 3)[:, None] + rng.random(1800)[:, None], np.tile(y, 3))[0]
+    assert "column 0 of X" in told(apart.round()[:, None] // 5, y)[0]
+
+
 def test_a_column_of_lists_is_named_with_a_cure(rng):
     frame = pd.DataFrame({"tags": [["a"], ["b"]] * 30})
     with pytest.raises(

@@ -16,7 +16,8 @@ from cdvm.errors import InputError, InputWarning
 __all__ = ["check_target", "warn_of_leaks"]
 
 _MANY = 20  # classes with one row each from which they are no accident
-_LEAST = 100  # rows in which a feature may tell the target by chance
+_LEAST = 100  # rows in fewer of which a feature may tell the target by chance
+_APART = 1_000  # the same for classes that lie apart, as those of an easy task may in a small table
 _LOOKED_AT = 2_000  # rows that rule out most features
 _FEW = 0.1  # levels for each row, at most, of a column that is worth a look as names
 
@@ -109,4 +110,7 @@ def _sorts(numbers: NDArray[np.float64], y: NDArray[Any], task: Task) -> bool:
         )
     changes = sorted_y[1:] != sorted_y[:-1]
     classes = len(np.unique(y))
+    levels = len(y) - int(same.sum())
+    if len(y) < _APART and levels > _FEW * len(y):
+        return False
     return bool(classes > 1 and changes.sum() == classes - 1 and not (changes & same).any())
