@@ -28,11 +28,9 @@ def feasible(seed):
         return None
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", [seed for seed in range(40) if feasible(seed) is not None])
 def test_projection_and_largest_total_are_those_of_general_solvers(seed):
-    if (found := feasible(seed)) is None:
-        pytest.skip("limits that cannot be met")
-    program, grouped, rng = found
+    program, grouped, rng = feasible(seed)
     n, c = program.n_rows, program.conditions
     member = c.membership.toarray().T
     z = 2 * rng.normal(size=n)
