@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
 
+from cdvm.data.native import NativePreparation
 from cdvm.data.preparation import Preparation
 from cdvm.errors import InputError, InputWarning
 
@@ -264,3 +265,20 @@ def test_numbers_far_beyond_the_training_rows_stay_finite():
     assert np.isfinite(
         Preparation(scale=True).fit(frame).transform(pd.DataFrame({"a": [1e300, -1e300]}))
     ).all()
+
+
+def test_levels_may_be_called_what_the_rest_is_called():
+    rng = np.random.default_rng(0)
+    words = np.array(["<other>", "<missing>", "a", "b", None], dtype=object)
+    frame = pd.DataFrame({"c": rng.choice(words, 200)})
+    frame.loc[0, "c"] = "once"
+    made = features(Preparation().fit(frame), frame)
+    rest = ["<<other>>", "<<missing>>"]
+    assert set(made.columns) == {f"c={word}" for word in ["<other>", "<missing>", "a", "b", *rest]}
+    for word in ("<other>", "<missing>", "a", "b"):
+        assert (made[f"c={word}"] == (frame["c"] == word)).all()
+    assert (made["c=<<missing>>"] == frame["c"].isna()).all()
+    assert made["c=<<other>>"].tolist() == [1.0] + [0.0] * 199
+    native = NativePreparation().fit(frame).transform(frame).table["c"]
+    assert native.cat.categories.is_unique
+    assert (native.astype(object)[frame["c"] == "<other>"] == "<other>").all()

@@ -7,6 +7,7 @@ features: with ``scale`` they weigh alike in distances and penalties, and rare l
 from __future__ import annotations
 
 import warnings
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     Series = pd.Series[Any]
 
-__all__ = ["Categories", "Numbers", "date_parts"]
+__all__ = ["Categories", "Numbers", "date_parts", "unused"]
 
 _RARE = 2  # levels in fewer training rows than this are pooled
 _DAY, _YEAR = 86_400, 365.2425 * 86_400  # seconds
@@ -132,6 +133,15 @@ def _warn_unreadable(series: Series, column: Column, missing: NDArray[np.bool_])
         )
 
 
+def unused(word: str, levels: Container[str]) -> str:
+    """A word for what is no level, marked until no level is called that.
+
+    >>> unused("<other>", ["a", "<other>"])
+    '<<other>>'
+    """
+    return word if word not in levels else unused(f"<{word}>", levels)
+
+
 @dataclass(frozen=True, eq=False)
 class Categories:
     """One feature for each level; levels seen once, new ones and missing values have one together each.
@@ -161,13 +171,13 @@ class Categories:
         counts = np.bincount(codes[codes >= 0], minlength=len(words))
         own = counts >= _RARE if (counts >= _RARE).any() else counts > 0
         place = {word: k for k, word in enumerate(words[own])}
-        groups = {f"{column.name}={word}": int(n) for word, n in zip(words[own], counts[own], strict=True)}
-        groups[f"{column.name}=<other>"] = int(counts[~own].sum())
-        groups[f"{column.name}=<missing>"] = int((codes < 0).sum())
-        names = [name for name, n in groups.items() if n]
-        other, missing = (names.index(k) if groups[k] else -1 for k in list(groups)[-2:])
+        rest = [unused(word, place) for word in ("<other>", "<missing>")]
+        sizes = [*counts[own].tolist(), int(counts[~own].sum()), int((codes < 0).sum())]
+        names = [f"{column.name}={word}" for word, n in zip([*words[own], *rest], sizes, strict=True) if n]
+        other = len(place) if sizes[-2] else -1
+        missing = len(place) + (other >= 0) if sizes[-1] else -1
         if len(names) == 2:
-            kept = min(range(2), key=lambda k: groups[names[k]])
+            kept = min(range(2), key=[n for n in sizes if n].__getitem__)
             place = {word: 0 if k == kept else -1 for word, k in place.items()}
             other, missing = (0 if k == kept else -1 for k in (other, missing))
             names = [names[kept]]

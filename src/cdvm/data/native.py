@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cdvm.data.encoders import date_parts
+from cdvm.data.encoders import date_parts, unused
 from cdvm.data.kinds import Column
 from cdvm.data.preparation import Preparation
 from cdvm.data.raw import RawColumns
@@ -112,4 +112,6 @@ class _Levels:
         codes, words = read_words(series)
         place = {word: k for k, word in enumerate(self.levels)}
         lookup = np.array([place.get(word, len(place)) for word in words] + [len(place)], dtype=np.int64)
-        return pd.Categorical.from_codes(lookup[codes], categories=pd.Index([*self.levels, OTHER]))
+        return pd.Categorical.from_codes(
+            lookup[codes], categories=pd.Index([*self.levels, unused(OTHER, self.levels)])
+        )

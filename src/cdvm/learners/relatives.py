@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from cdvm.data.encoders import unused
 from cdvm.data.native import OTHER
 from cdvm.data.preparation import Preparation
 from cdvm.data.raw import RawColumns
@@ -148,8 +149,9 @@ def _known_levels(table: Any) -> Any:
     """The table with what is no level of its own missing, as a preparation reads it."""
     if not hasattr(table, "iloc"):
         return table
-    has_other = [c for c in table if OTHER in getattr(getattr(table[c], "cat", None), "categories", ())]
-    return table.assign(**{c: table[c].cat.remove_categories([OTHER]) for c in has_other})
+    levels = {c: list(getattr(getattr(table[c], "cat", None), "categories", ())) for c in table}
+    rest = {c: words[-1] for c, words in levels.items() if words and words[-1] == unused(OTHER, words[:-1])}
+    return table.assign(**{c: table[c].cat.remove_categories([word]) for c, word in rest.items()})
 
 
 def _small_relative(estimator: Any) -> Learner | None:
