@@ -14,7 +14,8 @@ from cdvm.selection import Selection
 
 __all__ = ["rare_sentences", "tell_classes"]
 
-_RARE = 0.1  # of the rows: a class below is one that accuracy hardly sees
+_RARE = 0.1  # of the rows: a class below is one that accuracy hardly sees,
+_UNEVEN = 0.5  # unless all are about as small: of what equal classes would have
 _SHOWN = 5
 
 
@@ -26,7 +27,7 @@ def tell_classes(
     Nothing where no class is rare. ``options`` are those of :func:`cdvm.compare_with_random`.
     """
     counts = np.bincount(split.y, minlength=split.n_classes) if split.task == "classification" else np.ones(1)
-    if counts.min() >= _RARE * counts.sum():
+    if counts.min() >= _least(len(counts), int(counts.sum())):
         return [{} for _ in selections]
     told: list[dict[str, Any]] = []
     for selection in selections:
@@ -50,7 +51,8 @@ def rare_sentences(report: dict[str, Any]) -> Iterator[str]:
         if "classes" not in line:
             continue
         total = sum(c["rows"] for c in line["classes"].values())
-        rare = [(label, c) for label, c in line["classes"].items() if c["rows"] < _RARE * total]
+        least = _least(len(line["classes"]), total)
+        rare = [(label, c) for label, c in line["classes"].items() if c["rows"] < least]
         shown = [f"{c['kept']} of {c['rows']} rows of {label!r}" for label, c in rare[:_SHOWN]]
         more = f" and so on for {len(rare) - _SHOWN} more" if len(rare) > _SHOWN else ""
         said = f"Rare classes: the {line['rows']} kept rows have {', '.join(shown)}{more}"
@@ -62,3 +64,12 @@ def rare_sentences(report: dict[str, Any]) -> Iterator[str]:
                 f"{found['random']:.3f}±{found['random_std']:.3f}"
             )
         yield f"{said}."
+
+
+def _least(n_classes: int, rows: int) -> float:
+    """Rows below which a class is rare: of ten equal classes none is.
+
+    >>> _least(2, 1000), _least(10, 1000)
+    (100.0, 50.0)
+    """
+    return rows * min(_RARE, _UNEVEN / n_classes)
