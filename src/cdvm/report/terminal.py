@@ -92,8 +92,9 @@ def _sentences(report: dict[str, Any], out: Path | None) -> list[str]:
     others = " and ".join(f"{report[part]} {use}" for part, use in uses.items() if report[part])
     if rows > candidates:
         held = others.replace(" to ", " were held out to ", 1)
-        split = f"Of {rows} rows, {held}; rows were kept from the other {candidates}, and "
-            "fractions refer to those."
+        split = (
+            f"Of {rows} rows, {held}; rows were kept from the other {candidates}, which fractions refer to."
+        )
     else:
         split = f"All {rows} rows were candidates."
         if others:
