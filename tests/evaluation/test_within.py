@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 
-from cdvm import Split, refine
+from cdvm import InputError, Split, refine
 from cdvm.evaluation.refinement.within import exchange_within
 from cdvm.optimize.conditions import Conditions
 from cdvm.optimize.room import fill_blocks
@@ -43,3 +43,18 @@ def test_the_first_row_that_is_admitted_takes_the_place():
     assert rows.tolist() == [0, 5]  # row 1 would be the second of its group
     kept = Conditions.of(6, keep=[0])
     assert exchange_within(kept, 2, np.array([0, 2]), np.array([0]), np.array([1])).tolist() == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("given", "budget", "words"),
+    [
+        (None, 3, "budget=3 has no effect without conditions"),
+        ({"costs": np.ones(178)}, None, "budget is missing"),
+        ({"costs": np.ones(178)}, 2.0, "does not fulfil the conditions"),
+        ({"drop": [1]}, None, "does not fulfil the conditions"),
+    ],
+)
+def test_a_start_that_does_not_fulfil_them_is_refused(wine, given, budget, words):
+    conditions = None if given is None else Conditions.of(178, **given)
+    with pytest.raises(InputError, match=words):
+        refine([0, 1, 2], wine, "ridge", fits=100, n_jobs=1, conditions=conditions, budget=budget)

@@ -103,7 +103,7 @@ def refine(
     base, start = _start(selection, split)
     scorer = HeldOutScorer(split, learner, metric=metric, evaluation=evaluation, seed=seed, n_jobs=n_jobs)
     fits = default_fits(scorer, len(start)) if fits is None else int(fits)
-    allowed = len(start) if budget is None else budget
+    allowed = _allowed(conditions, budget, start)
     search = Search(scorer, start, fits, seconds, callback, _with_classes(conditions, split, start), allowed)
     if len(start) < split.n_rows:
         search.run(progress)
@@ -126,6 +126,22 @@ def refine(
         optimism=optimism,
         fits=scorer.fits,
     )
+
+
+def _allowed(conditions: Conditions | None, budget: float | None, start: Rows) -> float:
+    """The budget of a search within conditions, which the start must fulfil."""
+    if conditions is None:
+        if budget is not None:
+            raise InputError(f"budget={budget!r} has no effect without conditions: leave it out")
+        return len(start)
+    if budget is None and conditions.costs is not None:
+        raise InputError("budget is missing: where rows have costs it is what may be spent")
+    allowed = len(start) if budget is None else budget
+    chosen = np.zeros(conditions.n_rows)
+    chosen[start] = 1.0
+    if not conditions.satisfied(chosen, allowed):
+        raise InputError("selection does not fulfil the conditions: start from rows that do")
+    return allowed
 
 
 def _with_classes(conditions: Conditions | None, split: Split, start: Rows) -> Conditions | None:
