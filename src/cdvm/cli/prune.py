@@ -147,6 +147,7 @@ def prune(
         from cdvm.pruner.request import Request, choose_rows
         from cdvm.report.files import names_of_files, write_selections
         from cdvm.report.output import check_directory, refuse_inputs
+        from cdvm.report.run import Run
         from cdvm.report.summary import doubts_about, summarize
         from cdvm.report.terminal import print_summary
         from cdvm.valuation import needs_validation
@@ -204,7 +205,17 @@ def prune(
     if out is not None:
         refuse_inputs([out / name for name in names_of_files(source, budgets)], source.files)
     chosen = choose_rows(source.split, source.learner, budgets, request, asked)
-    summary = summarize(source, chosen, others, metric=request.metric, seed=seed, jobs=jobs)
+    run = Run(
+        name=source.name,
+        split=source.split,
+        learner=source.learner,
+        learner_name=source.learner_name,
+        chosen=chosen,
+        metric=request.metric,
+        seed=seed,
+        jobs=jobs,
+    )
+    summary = summarize(run, others)
     if out is not None:
         write_selections(out, source, chosen.selections, summary)
     print_summary(summary, out)

@@ -17,17 +17,20 @@ from cdvm.outcomes.recorded import Outcomes
 from cdvm.outcomes.recording import record_outcomes
 from cdvm.pruner.conditions import conditions_on
 from cdvm.pruner.estimator import CDVM
+from cdvm.report.run import Chosen
 from cdvm.sampling import N_MODELS, Design, default_inclusion, seed_of
-from cdvm.selection import Selection
 from cdvm.selectors.baselines import select_with
 from cdvm.valuation import valuation_names
 
-__all__ = ["Chosen", "Request", "choose_rows", "placed", "record_models"]
+__all__ = ["Request", "choose_rows", "placed", "record_models"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """How rows are to be chosen, None leaves a thing to the method."""
+    """How rows are to be chosen, None leaves a thing to the method.
+
+    ``explain`` keeps what says why, where the method has it.
+    """
 
     method: str = "cdvm"
     remove: str | None = None
@@ -48,15 +51,7 @@ class Request:
     seed: int = 0
     jobs: int = -1
     cluster: str | None = None
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """Selections by the name of their budget, and what is to be told of how they were found."""
-
-    selections: dict[str, Selection]
-    method: str
-    details: dict[str, Any]
+    explain: bool = False
 
 
 def choose_rows(
@@ -76,10 +71,8 @@ def choose_rows(
     conditions_on(split, **asked)  # before anything is trained
     with placed(request.cluster):
         if request.method == "cdvm":
-            selections, details = _by_cdvm(split, learner, list(budgets.values()), request, asked)
-        else:
-            selections, details = _by_baseline(split, learner, list(budgets.values()), request)
-    return Chosen(dict(zip(budgets, selections, strict=True)), request.method, details)
+            return _by_cdvm(split, learner, budgets, request, asked)
+        return _by_baseline(split, learner, budgets, request)
 
 
 def placed(cluster: str | None) -> AbstractContextManager[Any]:
@@ -114,8 +107,8 @@ def record_models(
 
 
 def _by_cdvm(
-    split: Split, learner: Learner, budgets: list[float], request: Request, conditions: dict[str, Any]
-) -> tuple[list[Selection], dict[str, Any]]:
+    split: Split, learner: Learner, budgets: dict[str, float], request: Request, conditions: dict[str, Any]
+) -> Chosen:
     started = time.perf_counter()
     pruner = CDVM(
         learner=learner,
@@ -143,12 +136,12 @@ def _by_cdvm(
         "rows_without_attribution": pruner.attribution_.n_unusable,
         "fit_seconds": time.perf_counter() - started,
     }
-    return pruner.select(budgets, **conditions), details
+    selections = pruner.select(list(budgets.values()), **conditions)
+    found = dict(zip(budgets, selections, strict=True))
+    return Chosen(found, request.method, details, pruner.attribution_ if request.explain else None)
 
 
-def _by_baseline(
-    split: Split, learner: Learner, budgets: list[float], request: Request
-) -> tuple[list[Selection], dict[str, Any]]:
+def _by_baseline(split: Split, learner: Learner, budgets: dict[str, float], request: Request) -> Chosen:
     given = {
         "n_models": request.models,
         "inclusion": request.inclusion,
@@ -160,7 +153,7 @@ def _by_baseline(
         split,
         learner,
         request.method,
-        budgets,
+        list(budgets.values()),
         remove=request.remove or "low",  # type: ignore[arg-type]  # checked there
         seed=request.seed,
         n_jobs=request.jobs,
@@ -169,7 +162,8 @@ def _by_baseline(
     if request.refine:
         options = {**_options(request), "seed": request.seed, "n_jobs": request.jobs}
         selections = [refine(s, split, learner, metric=request.metric, **options) for s in selections]
-    return selections, {"remove": request.remove or "low"} if request.method in valuation_names() else {}
+    details = {"remove": request.remove or "low"} if request.method in valuation_names() else {}
+    return Chosen(dict(zip(budgets, selections, strict=True)), request.method, details)
 
 
 def _options(request: Request) -> dict[str, Any]:

@@ -21,13 +21,13 @@ from cdvm.optimize.program import Program
 from cdvm.optimize.solvers.dispatch import Method
 from cdvm.pruner.by_budget import build_program, select_by_budget
 from cdvm.pruner.conditions import conditions_on, importance_of
-from cdvm.pruner.explain import Explanation, explain_row
 from cdvm.pruner.memory_plan import MemoryPlan
 from cdvm.pruner.portfolio import Effort, Portfolio, find_strata
 from cdvm.pruner.resampling import Resampler
 from cdvm.pruner.settings import GRID_ALPHAS, GRID_KAPPAS, refine_options
 from cdvm.pruner.smallest import CrossFit, Curve, Smallest, cross_fit, smallest_set
 from cdvm.selection import Selection
+from cdvm.valuation.explain import Explanation, explain_row
 
 __all__ = ["BudgetSelector"]
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from cdvm.datasets.source import Source
 from cdvm.evaluation.comparison import compare_with_random
 from cdvm.evaluation.metrics import make_metric
 from cdvm.learners import Learner
-from cdvm.pruner.request import Chosen
 from cdvm.report.columns import told_columns
 from cdvm.report.rare import tell_classes
+from cdvm.report.run import Run
 from cdvm.selection import Selection
 
 __all__ = ["doubts_about", "summarize"]
@@ -21,35 +20,26 @@ __all__ = ["doubts_about", "summarize"]
 _DRAWS = 20
 
 
-def summarize(
-    source: Source,
-    chosen: Chosen,
-    others: dict[str, Learner],
-    *,
-    seed: int,
-    jobs: int,
-    metric: str | None = None,
-) -> dict[str, Any]:
+def summarize(run: Run, others: Mapping[str, Learner] | None = None) -> dict[str, Any]:
     """All metrics of a run as plain values; ``others`` are models to evaluate the chosen rows with."""
     from cdvm import __version__
 
-    split, made = source.split, make_metric(metric, source.split)
-    sets = [selection.rows for selection in chosen.selections.values()]
-    own = {source.learner_name: source.learner}
-    options: dict[str, Any] = {"draws": _DRAWS, "seed": seed, "n_jobs": jobs}
+    split, chosen, made = run.split, run.chosen, make_metric(run.metric, run.split)
+    sets = [selection.rows for selection in run.selections]
+    evaluated = {run.learner_name: run.learner} | dict(others or {})
+    options: dict[str, Any] = {"draws": _DRAWS, "seed": run.seed, "n_jobs": run.jobs}
     compared = {
         name: compare_with_random(split, learner, sets, metric=made, **options)
-        for name, learner in (own | others).items()
+        for name, learner in evaluated.items()
     }
-    selections = list(chosen.selections.values())
-    classes = tell_classes(split, source.learner, selections, metric=made.name, **options)
+    classes = tell_classes(split, run.learner, run.selections, metric=made.name, **options)
     told = ["fraction", "method", "seconds", "alpha", "kappa", "objective", "bound", "gap", "score"]
-    if any(selection.fits is not None for selection in chosen.selections.values()):
+    if any(selection.fits is not None for selection in run.selections):
         told += ["optimism", "fits"]
-    compared_ways = any(selection.leaderboard is not None for selection in chosen.selections.values())
+    compared_ways = any(selection.leaderboard is not None for selection in run.selections)
     return {
         "version": __version__,
-        "source": source.name,
+        "source": run.name,
         "rows": split.n_table,
         "candidates": split.n_rows,
         "evaluation": "validation rows" if split.evaluation_rows is None else "out_of_bag",
@@ -57,11 +47,11 @@ def summarize(
         "validation_rows": 0 if split.y_val is None else len(split.y_val),
         "test_rows": 0 if split.y_test is None else len(split.y_test),
         "metric": made.title,
-        "learner": source.learner_name,
-        "learner_settings": source.learner.spec(),
-        "standardised": source.scaled,
+        "learner": run.learner_name,
+        "learner_settings": run.learner.spec(),
+        "standardised": split.scaled,
         "columns": told_columns(split.preparation),
-        "seed": seed,
+        "seed": run.seed,
         "random_draws": _DRAWS,
         "method": chosen.method,
         **chosen.details,
