@@ -77,3 +77,17 @@ def test_memory_is_bounded(rng):
         T.sparsify(0.2, memory_limit="10kB")
     with pytest.raises(InputError, match="keep=0"):
         T.sparsify(0)
+
+
+@pytest.mark.parametrize(("models", "inclusion"), [(60, 0.3), (400, 0.9)])  # counts of one byte, of two
+def test_counts_out_of_bag_give_the_same_entries(rng, models, inclusion):
+    members = Design(12, inclusion, seed=3).take(range(models)).members
+    outcomes = rng.integers(0, 2, (models, 5)).astype(np.uint8)
+    outcomes[:, 1], outcomes[:, 2] = 0, 1  # evaluation rows that no model, or every model, gets right
+    implicit = ImplicitAttribution(members, outcomes, np.array([0, 3, 4, 7, 11]))
+    assert (implicit.counts > 255).any() == (models > 255)
+    for columns in (slice(0, 5), slice(1, 4)):
+        read = implicit.reader(columns)(slice(2, 9))
+        assert read.dtype == np.float32
+        assert np.allclose(read, implicit.block(slice(2, 9), columns), atol=1e-6)
+    assert implicit.max() == pytest.approx(implicit.dense().max(), abs=1e-6)

@@ -157,14 +157,39 @@ class ImplicitAttribution(Attribution):
         return self._scale[picked, None] * sums - np.outer(self._shift[picked], self._totals[columns])
 
     def reader(self, columns: slice) -> Callable[[slice], NDArray[np.float32]]:
-        if not self.binary or self.evaluation_rows is not None:  # out of bag, outcomes are centred
+        if not self.binary:
             return super().reader(columns)
+        if self.evaluation_rows is not None:
+            return self._out_of_bag_reader(columns)
         right, totals = self._right(columns), self._totals[columns]
 
         def read(rows: slice) -> NDArray[np.float32]:
             sums = self._seen_by.rows(rows, right.dtype) @ right
             entries = np.multiply(sums, self._scale[rows, None])
             entries -= np.outer(self._shift[rows], totals)
+            return np.asarray(entries, dtype=np.float32)
+
+        return read
+
+    def _out_of_bag_reader(self, columns: slice) -> Callable[[slice], NDArray[np.float32]]:
+        """Centred outcomes of a column are one number above 0, one below, and 0: two counts tell their sum.
+
+        Both are counted at once, in the two halves of one short integer.
+        """
+        centred = self.outcomes[:, columns]
+        half = np.min_scalar_type(int(self.counts.max(initial=0)))
+        if half.itemsize > 2:
+            return super().reader(columns)
+        kind, bits = (np.uint16, 8) if half.itemsize == 1 else (np.uint32, 16)
+        outcomes = (centred > 0).astype(kind)
+        outcomes += (centred < 0).astype(kind) << kind(bits)
+        above, below = centred.max(axis=0), centred.min(axis=0)
+
+        def read(rows: slice) -> NDArray[np.float32]:
+            both = self._seen_by.rows(rows, kind) @ outcomes
+            entries = (both & kind((1 << bits) - 1)) * above
+            entries += (both >> kind(bits)) * below
+            entries *= self._scale[rows, None].astype(np.float32)
             return np.asarray(entries, dtype=np.float32)
 
         return read

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from cdvm._runtime.memory import bytes_text
 from cdvm._runtime.parallel import run_tasks
-from cdvm._runtime.progress import Progress
+from cdvm._runtime.progress import Progress, tell
 from cdvm.errors import InputError
 
 __all__ = ["largest_entry", "strongest_entries"]
@@ -30,7 +30,7 @@ _SAMPLE = 1 << 22  # entries that tell where the threshold lies
 _SPARE = 1.1  # how much more than the wanted fraction the guess is to keep
 _TILE_BYTES = 24  # per entry of a tile: sums, double and single precision, magnitudes, masks
 _KEPT_BYTES = 18  # per entry kept: value and position, with the spare, and again in the result
-_STRIP_BYTES = 1 << 28  # outcomes of a strip of columns, one byte each
+_STRIP_BYTES = 1 << 22  # outcomes of a strip of columns, one byte each: about what a cache holds
 
 
 class Entries(Protocol):
@@ -45,11 +45,13 @@ class Entries(Protocol):
 
 def largest_entry(attribution: Entries, *, n_jobs: int | None = -1) -> float:
     """The largest entry of T."""
-    return max(
-        found
-        for columns in _strips(attribution)
-        for _, found in _read(attribution, columns, lambda _, tile: float(tile.max()), n_jobs)
-    )
+    largest, read, whole = -np.inf, 0, attribution.shape[0] * attribution.shape[1]
+    for columns in _strips(attribution):
+        tops = _read(attribution, columns, lambda _, tile: (tile.size, float(tile.max())), n_jobs)
+        for _, (size, top) in tops:
+            largest, read = max(largest, top), read + size
+            tell(f"largest influence: {read / whole:.0%} of T read")
+    return largest
 
 
 def strongest_entries(
