@@ -25,9 +25,9 @@ ROOMS = [
     "valuation",
     "selectors",
     "datasets",
+    "plots",
     "report",
     "pruner",
-    "plots",
     "benchmark",
     "cli",
 ]

@@ -13,7 +13,8 @@ from matplotlib.collections import PathCollection
 from matplotlib.colors import to_hex
 
 from cdvm import InputError
-from cdvm.plots import PALETTE, plot_curves, plot_decision, plot_sizes, plot_values
+from cdvm.evaluation.curve import Curve, CurvePoint
+from cdvm.plots import PALETTE, plot_curve, plot_curves, plot_decision, plot_sizes, plot_values
 from cdvm.valuation import Values
 
 X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
@@ -80,3 +81,16 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
     monkeypatch.delitem(sys.modules, "matplotlib.pyplot", raising=False)
     with pytest.raises(InputError, match=r"pip install cdvm\[plot\]"):
         plot_values([1.0])
+
+
+def test_a_curve_is_drawn_with_bands_of_a_standard_error():
+    points = [
+        CurvePoint(f, s, s - 0.1, 0.95, 0.95 - s, 0.01, 0.02, 0.01, 0.01, 100)
+        for f, s in ((0.5, 0.9), (0.1, 0.8))
+    ]
+    ax = plot_curve(Curve(tuple(points), "f1"))
+    kept, random = (band.get_paths()[0].get_extents() for band in ax.collections)
+    assert (kept.y0, kept.y1) == pytest.approx((0.79, 0.91))
+    assert (random.y0, random.y1) == pytest.approx((0.68, 0.82))
+    assert ax.get_ylabel() == "f1"
+    assert {text.get_text() for text in ax.get_legend().get_texts()} == {"kept", "random", "all rows"}

@@ -17,7 +17,9 @@ from cdvm.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["PALETTE", "plot_curves", "plot_decision", "plot_sizes", "plot_values"]
+    from cdvm.evaluation.curve import Curve
+
+__all__ = ["PALETTE", "plot_curve", "plot_curves", "plot_decision", "plot_sizes", "plot_values"]
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _GREY = "#9A9A9A"
@@ -43,7 +45,7 @@ def plot_curves(
     curves : mapping from a name to as many accuracies
     random : (mean, standard deviation), optional
         Random rows, drawn as a band.
-    everything : float, optional
+    all_rows : float, optional
         Accuracy with all rows, drawn as a line.
     ax : Axes, optional
     """
@@ -60,6 +62,31 @@ def plot_curves(
         ax.axhline(all_rows, color="black", linestyle=":", linewidth=1, label="all rows")
     ax.set(xlabel=xlabel, ylabel=ylabel)
     ax.legend(frameon=False)
+    return ax
+
+
+def plot_curve(curve: Curve, *, ax: Axes | None = None) -> Axes:
+    """Score over rows kept, beside random rows and all rows; bands of one standard error.
+
+    Parameters
+    ----------
+    curve : Curve
+        From ``CDVM.curve`` or ``CDVM.smallest``.
+    ax : Axes, optional
+    """
+    frame = curve.to_frame()
+    at, score, error = (frame[name].to_numpy() for name in ("fraction", "score", "score_error"))
+    ax = _axes(ax)
+    ax.fill_between(at, score - error, score + error, color=_colour(0), alpha=0.2, linewidth=0)
+    plot_curves(
+        at,
+        {"kept": score},
+        random=(frame["random"], frame["random_error"]),
+        all_rows=float(frame["all_rows"].iloc[0]),
+        ax=ax,
+        ylabel=curve.metric,
+    )
+    ax.set_xscale("log")
     return ax
 
 

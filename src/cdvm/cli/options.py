@@ -20,6 +20,7 @@ __all__ = [
     "Categorical",
     "Cluster",
     "Columns",
+    "Confidence",
     "Cost",
     "DatasetName",
     "DropIf",
@@ -33,6 +34,7 @@ __all__ = [
     "LearnerName",
     "MetricName",
     "Scale",
+    "Score",
     "Seed",
     "Spend",
     "Store",
@@ -42,6 +44,8 @@ __all__ = [
     "Text",
     "Together",
     "Validation",
+    "WithCurve",
+    "Within",
     "check_request",
     "refuse_unused",
 ]
@@ -135,6 +139,19 @@ AtLeast = Annotated[
 AtMost = Annotated[list[str] | None, typer.Option(help="Rows of each group to keep at most, likewise.")]
 Together = Annotated[str, typer.Option(help="Column whose equal entries are kept or dropped together.")]
 Cost = Annotated[str, typer.Option(help="Column of what a row costs; with --spend in the place of --keep.")]
+Within = Annotated[
+    str,
+    typer.Option(help="Find the smallest set that loses no more than this of the score: 1% is one point."),
+]
+Score = Annotated[float | None, typer.Option(help="Find the smallest set whose model has this score.")]
+Confidence = Annotated[
+    str,
+    typer.Option(help="How sure --within or --score is to be held, by other rows.", show_default="90%"),
+]
+WithCurve = Annotated[
+    bool,
+    typer.Option("--curve", help="Score over rows kept, by rows without a part in choosing; and a figure."),
+]
 Spend = Annotated[list[float] | None, typer.Option(help="What the kept rows may cost in all; or several.")]
 
 
@@ -192,12 +209,31 @@ def check_request(request: Request) -> None:
         "cluster": request.cluster,
     }
     refuse_unused(request.method, given, of_use=["cluster"] if request.refine else [])
+    _check_search(request)
     if request.fits is not None and not request.refine:
         raise InputError("--fits says how long to refine: add --refine")
     _check_effort(request)
     for flag, value in {"--alpha": request.alpha, "--kappa": request.kappa}.items():
         if request.tune and value is not None:
             raise InputError(f"{flag} {value:g} is fixed and --tune chooses it: leave one of them out")
+
+
+def _check_search(request: Request) -> None:
+    if request.within is not None and request.at_score is not None:
+        raise InputError("--within is measured from all rows and --score from 0: leave one of them out")
+    flags = {"--within": request.within is not None, "--score": request.at_score is not None}
+    for flag, given in (flags | {"--curve": request.curve}).items():
+        if given and request.method != "cdvm":
+            raise InputError(f"{flag} has no meaning for --method {request.method}: leave it out")
+    if request.curve and request.searches:
+        raise InputError("--curve is part of what --within and --score report: leave it out")
+    if request.confidence is not None and not request.searches:
+        raise InputError("--confidence is that of --within or --score: add one of them")
+    if request.searches:
+        from cdvm.evaluation.smallest import check_promise
+
+        sure = 0.9 if request.confidence is None else request.confidence
+        check_promise(request.within, request.at_score, sure, 0.005)
 
 
 def _check_effort(request: Request) -> None:

@@ -8,7 +8,20 @@ from typing import Any
 
 from cdvm.errors import InputError
 
-__all__ = ["parse_amount", "parse_budgets", "parse_keep", "parse_limits", "parse_spending", "parse_test"]
+__all__ = [
+    "CURVE_WORDS",
+    "SMALLEST",
+    "parse_amount",
+    "parse_budgets",
+    "parse_keep",
+    "parse_limits",
+    "parse_part",
+    "parse_spending",
+    "parse_test",
+]
+
+SMALLEST = "smallest"  # the name of a budget that is to be found
+CURVE_WORDS = "1%,2%,5%,10%,20%,30%,50%,80%"  # budgets of a curve where none are named
 
 
 def parse_keep(word: str) -> tuple[str, float]:
@@ -73,10 +86,33 @@ def parse_limits(flag: str, words: list[str] | None) -> Any:
     return {group: parse_amount(flag, number) for group, _, number in named}
 
 
-def parse_spending(spend: list[float] | None, keep: list[str] | None, cost: str) -> dict[str, float]:
-    """Budgets by name: rows to keep, or what they may cost."""
+def parse_part(flag: str, word: str) -> float | None:
+    """A part of something, such as 1% or 0.01; None for nothing.
+
+    >>> parse_part("--within", "1%"), parse_part("--within", "0.02"), parse_part("--within", "")
+    (0.01, 0.02, None)
+    """
+    if not word:
+        return None
+    number = re.fullmatch(r"(\d*\.?\d+)\s*(%?)", word.strip())
+    if number is None:
+        raise InputError(f"{flag} {word!r}: use a number such as 1% or 0.01")
+    return float(number[1]) / (100 if number[2] else 1)
+
+
+def parse_spending(
+    spend: list[float] | None, keep: list[str] | None, cost: str, *, searched: str = "", curve: bool = False
+) -> dict[str, float]:
+    """Budgets by name: rows to keep, what they may cost, or one that ``searched`` is to find."""
+    if searched:
+        for flag, given in {"--keep": keep, "--spend": spend, "--cost": cost}.items():
+            if given:
+                raise InputError(f"{searched} finds how many rows to keep: leave out {flag}")
+        return {SMALLEST: 1.0}
     if not cost and not spend:
-        return parse_budgets(keep or ["10%"])
+        return parse_budgets(keep or [CURVE_WORDS if curve else "10%"])
+    if curve:
+        raise InputError("--curve is over numbers of rows: leave out --cost and --spend")
     if keep:
         raise InputError("--keep counts rows, and --cost prices them: use --spend in its place")
     if not cost or not spend:

@@ -14,6 +14,7 @@ from cdvm.cli.options import (
     Categorical,
     Cluster,
     Columns,
+    Confidence,
     Cost,
     DatasetName,
     DropIf,
@@ -26,6 +27,7 @@ from cdvm.cli.options import (
     LearnerName,
     MetricName,
     Scale,
+    Score,
     Seed,
     Spend,
     Store,
@@ -34,6 +36,8 @@ from cdvm.cli.options import (
     TestRows,
     Text,
     Together,
+    WithCurve,
+    Within,
     check_request,
 )
 
@@ -45,6 +49,10 @@ def prune(
     target: Target = "target",
     dataset: DatasetName = "",
     keep: Keep = None,
+    within: Within = "",
+    score: Score = None,
+    confidence: Confidence = "",
+    curve: WithCurve = False,
     validation: EvaluationRows = "",
     test: TestRows = "",
     columns: Columns = None,
@@ -134,11 +142,14 @@ def prune(
     that need validation rows, and --validation holdout, hold out a stratified fifth to choose with and, but
     for --test, a fifth to report on. Fractions refer to the candidates.
 
+    With --within 1% or --score 0.9 the number of rows is found: the smallest whose model is that good, by
+    rows that had no part in choosing.
+
     Example: `cdvm prune train.csv --target label --keep 5%,10% --out kept/`
     """
     with Progress("starting"):  # the libraries take seconds to load
         from cdvm.cli.friendly import warn
-        from cdvm.cli.parsing import parse_limits, parse_spending, parse_test
+        from cdvm.cli.parsing import parse_limits, parse_part, parse_spending, parse_test
         from cdvm.datasets.source import load_source
         from cdvm.errors import InputError
         from cdvm.evaluation.metrics import make_metric
@@ -172,8 +183,13 @@ def prune(
         seed=seed,
         jobs=jobs,
         cluster=cluster,
+        within=parse_part("--within", within),
+        at_score=score,
+        confidence=parse_part("--confidence", confidence),
+        curve=curve,
     )
-    budgets = parse_spending(spend, keep, cost)
+    searched = "--within" * bool(within) or "--score" * (score is not None)
+    budgets = parse_spending(spend, keep, cost, searched=searched, curve=curve)
     limits = {"at_least": parse_limits("--at-least", at_least), "at_most": parse_limits("--at-most", at_most)}
     check_request(request)
     check_directory(out, force=force, apart_from=store)
@@ -203,7 +219,8 @@ def prune(
     if asked and method != "cdvm":
         raise InputError(f"--method {method} knows no conditions: use cdvm, or leave them out")
     if out is not None:
-        refuse_inputs([out / name for name in names_of_files(source, budgets)], source.files)
+        names = names_of_files(source, budgets, curve=curve or request.searches)
+        refuse_inputs([out / name for name in names], source.files)
     chosen = choose_rows(source.split, source.learner, budgets, request, asked)
     run = Run(
         name=source.name,
@@ -217,7 +234,7 @@ def prune(
     )
     summary = summarize(run, others)
     if out is not None:
-        write_selections(out, source, chosen.selections, summary)
+        write_selections(out, source, chosen, summary)
     print_summary(summary, out)
     for doubt in doubts_about(summary):
         warn(doubt)

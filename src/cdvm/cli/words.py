@@ -22,6 +22,7 @@ FLAGS = {
     "at_most": "--at-most",
     "keep_if": "--keep-if",
     "drop_if": "--drop-if",
+    "at_score": "--score",
     "test_size": "--test",
 }
 """Flags whose name is not that of the argument."""
@@ -43,7 +44,7 @@ _SAME: tuple[str, ...] = (
     "protocol",
     "refine",
 )
-_SAME += ("groups", "together", "cost")
+_SAME += ("groups", "together", "cost", "within", "confidence", "curve")
 _SAME += (
     "dataset",
     "target",

@@ -130,6 +130,22 @@ class Conditions:
             high=np.r_[self.high, sizes],
         )
 
+    def restricted(self, rows: NDArray[np.intp]) -> Conditions:
+        """The same for some of the rows: limits in proportion, and never more than these rows allow."""
+        part, keep, drop = len(rows) / self.n_rows, self.keep[rows], self.drop[rows]
+        membership = self.membership[rows]
+        kept, free = membership.T @ keep.astype(float), membership.T @ (~drop).astype(float)
+        return replace(
+            self,
+            keep=keep,
+            drop=drop,
+            membership=membership,
+            low=np.minimum(np.floor(part * self.low), free),
+            high=np.maximum(np.ceil(part * self.high), kept),
+            block=np.unique(self.block[rows], return_inverse=True)[1],
+            costs=None if self.costs is None else self.costs[rows],
+        )
+
     @property
     def n_rows(self) -> int:
         return len(self.keep)

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cdvm.attribution.base import Attribution, MatrixAttribution
-from cdvm.errors import InputError
 from cdvm.optimize.conditions import Conditions
 from cdvm.optimize.program import Program
 from cdvm.optimize.reduction import Reduced, ReducedProgram, Stacked
@@ -132,8 +131,6 @@ def group_program(program: Program) -> Reduced:
     low = np.r_[np.maximum(conditions.low - already, 0.0), 0.0]
     high = np.r_[np.minimum(conditions.high - already, sizes[:k]), sizes[k]]
     budget = float(program.budget - kept.sum())
-    if (low > high).any() or not low.sum() <= budget <= high.sum():
-        raise InputError("the conditions cannot be met together with the budget: loosen one of them")
     importance, m = program.importance_or_one(), program.n_evaluation
     grouped = GroupedProgram(
         _rows_of(program.attribution, free),

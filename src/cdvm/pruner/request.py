@@ -52,6 +52,15 @@ class Request:
     jobs: int = -1
     cluster: str | None = None
     explain: bool = False
+    within: float | None = None
+    at_score: float | None = None
+    confidence: float | None = None
+    curve: bool = False
+
+    @property
+    def searches(self) -> bool:
+        """Whether the size of the set is to be found."""
+        return self.within is not None or self.at_score is not None
 
 
 def choose_rows(
@@ -66,7 +75,7 @@ def choose_rows(
     ``conditions`` are those of :meth:`CDVM.select`, which other methods do not know.
     """
     asked = conditions or {}
-    for budget in budgets.values() if "costs" not in asked else ():
+    for budget in budgets.values() if "costs" not in asked and not request.searches else ():
         resolve_budget(budget, split.n_rows)
     conditions_on(split, **asked)  # before anything is trained
     with placed(request.cluster):
@@ -136,9 +145,21 @@ def _by_cdvm(
         "rows_without_attribution": pruner.attribution_.n_unusable,
         "fit_seconds": time.perf_counter() - started,
     }
-    selections = pruner.select(list(budgets.values()), **conditions)
-    found = dict(zip(budgets, selections, strict=True))
-    return Chosen(found, request.method, details, pruner.attribution_ if request.explain else None)
+    smallest = curve = None
+    if request.searches:
+        sure: dict[str, Any] = {} if request.confidence is None else {"confidence": request.confidence}
+        smallest = pruner.smallest(
+            request.within, at_score=request.at_score, metric=request.metric, **sure, **conditions
+        )
+        curve = smallest.curve
+        selections = {} if smallest.selection is None else dict.fromkeys(budgets, smallest.selection)
+    else:
+        selections = dict(zip(budgets, pruner.select(budgets.values(), **conditions), strict=True))
+    if request.curve:
+        parts = [len(selection) / split.n_rows for selection in selections.values()]
+        curve = pruner.curve(parts, metric=request.metric, **conditions)
+    attribution = pruner.attribution_ if request.explain else None
+    return Chosen(selections, request.method, details, attribution, smallest, curve)
 
 
 def _by_baseline(split: Split, learner: Learner, budgets: dict[str, float], request: Request) -> Chosen:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -14,10 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 from cdvm.attribution.base import Attribution
 from cdvm.data.split import Split
 from cdvm.errors import InputError
+from cdvm.evaluation.curve import CURVE_BUDGETS, CrossFit, Curve, Held, cross_fit
+from cdvm.evaluation.metrics import make_metric
 from cdvm.evaluation.refinement.fractions import Strata
+from cdvm.evaluation.smallest import Smallest, check_promise, smallest_set
 from cdvm.learners import Learner
 from cdvm.optimize.conditions import Conditions
-from cdvm.optimize.program import Program
+from cdvm.optimize.feasibility import can_be_met
+from cdvm.optimize.program import Program, resolve_budget
 from cdvm.optimize.solvers.dispatch import Method
 from cdvm.pruner.by_budget import build_program, select_by_budget
 from cdvm.pruner.conditions import conditions_on, importance_of
@@ -25,7 +29,6 @@ from cdvm.pruner.memory_plan import MemoryPlan
 from cdvm.pruner.portfolio import Effort, Portfolio, find_strata
 from cdvm.pruner.resampling import Resampler
 from cdvm.pruner.settings import GRID_ALPHAS, GRID_KAPPAS, refine_options
-from cdvm.pruner.smallest import CrossFit, Curve, Smallest, cross_fit, smallest_set
 from cdvm.selection import Selection
 from cdvm.valuation.explain import Explanation, explain_row
 
@@ -118,38 +121,74 @@ class BudgetSelector(Resampler):
             return self._select_all(list(budget), **asked)
         return self._select_all([budget], **asked)[0]
 
-    def curve(self, budgets: Iterable[float], *, folds: int = 5) -> Curve:
+    def curve(
+        self,
+        budgets: Iterable[float] = CURVE_BUDGETS,
+        *,
+        folds: int = 5,
+        metric: Any = None,
+        **conditions: Any,
+    ) -> Curve:
         """How good sets of several sizes are, on rows that had no part in choosing them.
 
-        Everything is done anew without each fold of the rows, and asked of it, see
-        :mod:`cdvm.pruner.smallest`.
+        Everything is done anew without each fold of the rows, and asked of it: :mod:`cdvm.evaluation.curve`.
 
         Parameters
         ----------
         budgets : iterable of float
             Fractions of the rows.
         folds : int
+        metric : str or scikit-learn scorer, optional
+            What scores are; the pruner's own metric, or else accuracy or R².
+        **conditions
+            Those of :meth:`select` but costs; limits on groups go down with the rows of a fold.
         """
-        return self._cross_fit(folds).curve(budgets, progress=self.progress)
+        fitted, _ = self._cross_fit(folds, metric, conditions)
+        return fitted.curve(budgets, progress=self.progress)
 
     def smallest(
-        self, within: float = 0.01, *, confidence: float = 0.9, folds: int = 5, least: float = 0.005
+        self,
+        within: float | None = None,
+        *,
+        at_score: float | None = None,
+        confidence: float = 0.9,
+        folds: int = 5,
+        least: float = 0.005,
+        metric: Any = None,
+        **conditions: Any,
     ) -> Smallest:
         """The smallest set whose model is as good as one on all rows, but for ``within`` of the score.
 
         Parameters
         ----------
-        within : float
-            What may be lost of accuracy (or R²): 0.01 is one point.
+        within : float, optional
+            What may be lost of the score: 0.01, the default, is one point.
+        at_score : float, optional
+            The score to reach instead.
         confidence : float
             How sure that is to be, by rows that had no part in choosing.
         folds : int
         least : float
             Smallest fraction of the rows to try.
+        metric, **conditions
+            As for :meth:`curve`.
         """
-        fitted = self._cross_fit(folds)
-        given = {"within": within, "confidence": confidence, "least": least}
-        return smallest_set(fitted, self.select, **given, progress=self.progress)
+        check_promise(within, at_score, confidence, least)
+        fitted, asked = self._cross_fit(folds, metric, conditions)
+
+        def possible(fraction: float) -> bool:
+            return all(can_be_met(one, resolve_budget(fraction, one.n_rows)) for one in asked)
+
+        return smallest_set(
+            fitted,
+            lambda fraction: self._select_all([fraction], conditions=next(iter(asked), None))[0],
+            within=within,
+            at_score=at_score,
+            confidence=confidence,
+            least=least,
+            possible=possible,
+            progress=self.progress,
+        )
 
     def explain(self, row: int, selection: Selection | None = None, *, top: int = 5) -> Explanation:
         """Why a row was kept, or was not: what it does for which rows, and what could take its place.
@@ -172,10 +211,24 @@ class BudgetSelector(Resampler):
     def _anew(self, split: Split) -> BudgetSelector:
         """The same, fitted on other rows."""
 
-    def _cross_fit(self, folds: int) -> CrossFit:
+    def _cross_fit(self, folds: int, metric: Any, given: dict[str, Any]) -> tuple[CrossFit, list[Conditions]]:
+        """What is fitted without each fold; the conditions on all rows and on those without a fold."""
         check_is_fitted(self, "attribution_")
+        self._check_params()
+        for name in ("costs", "weights"):
+            if given.get(name) is not None:
+                raise InputError(f"{name}= is for select: sizes are compared by rows that count the same")
+        whole = conditions_on(self.split_, **given)
+        asked = [] if whole is None else [whole]
+
+        def fit(held: Held) -> Callable[[int], NDArray[np.int64]]:
+            pruner, inner = self._anew(held.split), None if whole is None else whole.restricted(held.inside)
+            asked.extend([] if inner is None else [inner])
+            return lambda size: pruner._select_all([size], conditions=inner)[0].rows
+
         own: dict[str, Any] = {"seed": self.seed_, "n_jobs": self._plan.n_jobs, "progress": self.progress}
-        return cross_fit(self.split_, self.learner_, self._anew, folds=folds, **own)
+        made = make_metric(self.metric if metric is None else metric, self.split_)
+        return cross_fit(self.split_, self.learner_, made, fit, folds=folds, **own), asked
 
     def _select_all(
         self,

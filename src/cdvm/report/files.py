@@ -5,38 +5,63 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cdvm.datasets.source import Source
+from cdvm.evaluation.curve import Curve
+from cdvm.plots import plot_curve
 from cdvm.report.output import together
+from cdvm.report.run import Chosen
 from cdvm.selection import Selection
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["names_of_files", "write_selections"]
 
 
-def names_of_files(source: Source, budgets: Iterable[str]) -> list[str]:
+def names_of_files(source: Source, budgets: Iterable[str], *, curve: bool = False) -> list[str]:
     """What :func:`write_selections` writes."""
-    return [*(_kept_name(source, name) for name in budgets), "selection.csv", "summary.json"]
+    kept = [_kept_name(source, name) for name in budgets]
+    return [*kept, "selection.csv", "summary.json", *(["curve.csv", "curve.svg"] if curve else [])]
 
 
 def _kept_name(source: Source, budget: str) -> str:
     return f"kept-{budget}{source.table.suffix}"
 
 
-def write_selections(
-    out: Path, source: Source, selections: dict[str, Selection], report: dict[str, Any]
-) -> None:
-    """Kept rows per budget, ``selection.csv`` and ``summary.json``: all of them or none."""
+def write_selections(out: Path, source: Source, chosen: Chosen, report: dict[str, Any]) -> None:
+    """Kept rows per budget, ``selection.csv``, ``summary.json`` and the curve: all of them or none."""
+    with together(out) as staging:
+        for name, selection in chosen.selections.items():
+            source.table.write_rows(selection.indices, staging / _kept_name(source, name))
+        if chosen.selections:
+            _selections(source, chosen.selections).to_csv(staging / "selection.csv", index=False)
+        if chosen.curve is not None:
+            chosen.curve.save(staging / "curve.csv")
+            _draw(chosen.curve, staging / "curve.svg")
+        (staging / "summary.json").write_text(json.dumps(report, indent=2) + "\n")
+
+
+def _selections(source: Source, selections: dict[str, Selection]) -> pd.DataFrame:
     import pandas as pd
 
     first = next(iter(selections.values()))
     columns: dict[str, Any] = {"row": first.candidates}
     if source.split.index is not None:
         columns["index"] = source.split.index
-    with together(out) as staging:
-        for name, selection in selections.items():
-            source.table.write_rows(selection.indices, staging / _kept_name(source, name))
-            columns[f"kept_{name}"] = selection.mask[selection.candidates].astype(int)
-            columns[f"weight_{name}"] = selection.weights
-        pd.DataFrame(columns).to_csv(staging / "selection.csv", index=False)
-        (staging / "summary.json").write_text(json.dumps(report, indent=2) + "\n")
+    for name, selection in selections.items():
+        columns[f"kept_{name}"] = selection.mask[selection.candidates].astype(int)
+        columns[f"weight_{name}"] = selection.weights
+    return pd.DataFrame(columns)
+
+
+def _draw(curve: Curve, path: Path) -> None:
+    """The figure, where Matplotlib is there to draw it."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        return
+    figure = Figure(figsize=(5, 3.5), layout="constrained")
+    plot_curve(curve, ax=figure.subplots())
+    figure.savefig(path)

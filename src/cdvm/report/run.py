@@ -7,6 +7,8 @@ from typing import Any
 
 from cdvm.attribution.base import Attribution
 from cdvm.data.split import Split
+from cdvm.evaluation.curve import Curve
+from cdvm.evaluation.smallest import Smallest
 from cdvm.learners import Learner
 from cdvm.selection import Selection
 
@@ -17,13 +19,16 @@ __all__ = ["Chosen", "Run"]
 class Chosen:
     """Selections by the name of their budget, and what is to be told of how they were found.
 
-    ``attribution`` says what rows do for others, where that was estimated and is to be told.
+    ``attribution`` says what rows do for others, where that was estimated and is to be told; ``smallest`` is
+    there where the size was searched for, ``curve`` where one was asked for or searched on.
     """
 
     selections: dict[str, Selection]
     method: str
     details: dict[str, Any]
     attribution: Attribution | None = None
+    smallest: Smallest | None = None
+    curve: Curve | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

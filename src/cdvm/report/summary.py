@@ -12,7 +12,7 @@ from cdvm.evaluation.metrics import make_metric
 from cdvm.learners import Learner
 from cdvm.report.columns import told_columns
 from cdvm.report.rare import tell_classes
-from cdvm.report.run import Run
+from cdvm.report.run import Chosen, Run
 from cdvm.selection import Selection
 
 __all__ = ["doubts_about", "summarize"]
@@ -55,6 +55,7 @@ def summarize(run: Run, others: Mapping[str, Learner] | None = None) -> dict[str
         "random_draws": _DRAWS,
         "method": chosen.method,
         **chosen.details,
+        **_search(chosen),
         "budgets": {
             name: {
                 "rows": len(selection),
@@ -69,6 +70,20 @@ def summarize(run: Run, others: Mapping[str, Learner] | None = None) -> dict[str
             for number, (name, selection) in enumerate(chosen.selections.items())
         },
     }
+
+
+def _search(chosen: Chosen) -> dict[str, Any]:
+    """What was promised of the set, and the scores of several sizes."""
+    told: dict[str, Any] = {}
+    if chosen.smallest is not None:
+        found = chosen.smallest
+        rows = None if found.selection is None else len(found.selection)
+        asked = {name: getattr(found, name) for name in ("within", "at_score", "confidence")}
+        told["smallest"] = {"rows": rows, **asked, "told": str(found), **asdict(found.point)}
+    if chosen.curve is not None:
+        told["curve"] = [asdict(point) for point in chosen.curve.points]
+        told["curve_metric"] = chosen.curve.metric
+    return told
 
 
 def _ways(selection: Selection) -> dict[str, Any]:

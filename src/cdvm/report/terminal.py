@@ -18,7 +18,9 @@ def print_summary(report: dict[str, Any], out: Path | None) -> None:
     console = Console()
     if any(_is_remarkable(line) for line in report.get("columns", [])):
         console.print(columns_table(report["columns"]))
-    for model in next(iter(report["budgets"].values()))["evaluated_with"]:
+    if "curve" in report:
+        console.print(_curve(report))
+    for model in next(iter(report["budgets"].values()), {"evaluated_with": ()})["evaluated_with"]:
         console.print(_table(report, model))
     if any(line.get("leaderboard") for line in report["budgets"].values()):
         console.print(_leaderboard(report))
@@ -65,6 +67,24 @@ def _table(report: dict[str, Any], model: str) -> Any:
     grid.add_section()
     all_rows = [[f"{lines[0]['evaluated_with'][model][part]['all_rows']:.3f}", ""] for part in parts]
     grid.add_row("all", str(report["candidates"]), *(cell for pair in all_rows for cell in pair))
+    return grid
+
+
+def _curve(report: dict[str, Any]) -> Any:
+    """Scores over rows kept, the budget that was found in bold."""
+    from rich import box
+    from rich.table import Table as RichTable
+
+    title = f"{report['source']}: {report['curve_metric']} on rows that had no part in choosing"
+    grid = RichTable(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for heading in ("keep", "kept", "random", "all rows", "lost"):
+        grid.add_column(heading, justify="right")
+    found = report.get("smallest", {"rows": None})
+    for point in report["curve"]:
+        pairs = (("score", 3), ("random", 3), ("all_rows", 3), ("loss", 4))
+        cells = [f"{point[name]:.{digits}f}±{point[name + '_error']:.{digits}f}" for name, digits in pairs]
+        chosen = found["rows"] is not None and found["fraction"] == point["fraction"]
+        grid.add_row(f"{point['fraction']:.1%}", *cells, style="bold" if chosen else None)
     return grid
 
 
@@ -125,8 +145,15 @@ def _sentences(report: dict[str, Any], out: Path | None) -> list[str]:
             "says nothing about accuracy."
         )
     random = f"Random rows: mean ± standard deviation of {report['random_draws']} draws."
-    where = f"Written to {out}: kept rows, selection.csv, summary.json." if out is not None else ""
-    return [s for s in (split, evaluation, how, gap, *rare_sentences(report), random, where) if s]
+    files = (
+        ["kept rows", "selection.csv"] * bool(lines) + ["summary.json"] + ["curve.csv"] * ("curve" in report)
+    )
+    where = f"Written to {out}: {', '.join(files)}." if out is not None else ""
+    promise = report["smallest"]["told"] + "." if "smallest" in report else ""
+    promise = promise[:1].upper() + promise[1:]
+    if not lines:
+        return [s for s in (split, how, promise, where) if s]
+    return [s for s in (split, evaluation, how, gap, *rare_sentences(report), random, promise, where) if s]
 
 
 def _refining(lines: list[dict[str, Any]]) -> str:

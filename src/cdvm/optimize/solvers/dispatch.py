@@ -7,6 +7,7 @@ from inspect import signature
 from typing import Any, Literal, get_args
 
 from cdvm.errors import InputError
+from cdvm.optimize.feasibility import refuse_conflict
 from cdvm.optimize.program import Program
 from cdvm.optimize.solvers.base import Solution
 from cdvm.optimize.solvers.conditioned import solve_conditioned
@@ -75,7 +76,9 @@ def solve(program: Program, method: Method = "auto", **options: Any) -> Solution
     for option in options:
         if option not in known:
             raise InputError(f"method {resolved!r} has no option {option!r}: it has {', '.join(known)}")
-    if program.conditions is not None and resolved not in ("highs", "milp"):
-        return solve_conditioned(program, function, **options)
+    if program.conditions is not None:
+        refuse_conflict(program.conditions, program.budget)
+        if resolved not in ("highs", "milp"):
+            return solve_conditioned(program, function, **options)
     solution: Solution = function(program, **options)
     return solution

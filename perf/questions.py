@@ -1,0 +1,294 @@
+"""The questions after "which rows": ``python -m perf.questions promise costs update``.
+
+*promise*: the smallest set within one point of all rows, by ``CDVM.smallest``, and what it loses on rows held
+out from everything. *costs*: at equal spending, rows chosen with their prices in the program, by value per
+price, without regard to prices, and at random. *update*: rows that come in later, by ``CDVM.update`` and by a
+fit of all rows anew.
+
+One line of JSON for every setting in ``<question>.jsonl``; lines that are there are not computed again, so a
+run that was stopped goes on with the same command. ``--table`` writes ``README.md`` beside them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.preprocessing import StandardScaler
+
+from cdvm import CDVM, InputError, Subsets
+from cdvm.datasets import load_dataset
+
+TUNING = {"optdigits": "class", "fried": "binaryClass", "phoneme": "class", "page-blocks0": "class"}
+TABLES = {
+    "promise": ("digits", "optdigits", "nomao", "adult", "fried"),
+    "costs": ("digits", "nomao", "adult"),
+    "update": ("digits", "optdigits", "nomao", "adult"),
+}
+SPENT = (0.05, 0.1, 0.2)
+N_MODELS = 1000
+
+Line = dict[str, Any]
+
+
+def load(name: str, n_rows: int, number: int) -> tuple[Any, Any, Any, Any]:
+    """Rows to choose from and up to 5,000 others, of one random order for each number."""
+    if name in TUNING:
+        path = Path(os.environ["CDVM_DATA_HOME"]) / "tuning" / f"{name}.csv.gz"
+        with gzip.open(path) as file:
+            frame = pd.read_csv(file)
+        y = frame.pop(TUNING[name]).astype(str).to_numpy()
+        X = frame.drop(columns=["Y"], errors="ignore").to_numpy(dtype=np.float64)
+    else:
+        table = load_dataset(name)
+        X, y = np.asarray(table.X, dtype=np.float64), np.asarray(table.y)
+    order = np.random.default_rng(number).permutation(len(y))
+    n_rows = min(n_rows, int(0.7 * len(y)))
+    train, test = order[:n_rows], order[n_rows : n_rows + 5000]
+    return X[train], y[train], X[test], y[test]
+
+
+def pruner_of(number: int, **more: Any) -> CDVM:
+    settings: Line = {"n_models": N_MODELS, "random_state": number, "n_jobs": 1, "progress": False}
+    return CDVM("logistic", **settings | more)
+
+
+def correct(pruner: CDVM, table: Any, sets: list[Any], X: Any, y: Any) -> Any:
+    """Whether models on each set of a table's rows are right, for every other row: (n_sets, n_rows)."""
+    split = pruner.split_
+    shown = StandardScaler().fit(table).transform(X)  # as the pruner shows rows to models
+    answers = pruner.learner_.bind(split, shown).predict(Subsets.of(sets, split.n_rows))
+    return answers == np.searchsorted(split.classes, y)
+
+
+def promise(name: str, number: int, n_rows: int) -> Iterator[Line]:
+    """The smallest set within a point of all rows, and what it loses elsewhere."""
+    X, y, X_test, y_test = load(name, n_rows, number)
+    started = time.process_time()
+    pruner = pruner_of(number).fit(X, y)
+    line: Line = {"within": 0.01, "confidence": 0.9}
+    try:
+        found = pruner.smallest(0.01, confidence=0.9)
+    except InputError as error:
+        yield line | {"refused": str(error), "seconds": time.process_time() - started}
+        return
+    line |= {"seconds": time.process_time() - started, "estimate": found.point.loss}
+    line |= {"estimate_error": found.point.loss_error, "asked": found.point.n_rows}
+    if found.selection is None:
+        yield line | {"fraction": None}
+        return
+    kept, whole = correct(pruner, X, [found.selection.rows, np.arange(len(y))], X_test, y_test) * 1.0
+    apart = whole - kept
+    line |= {"fraction": found.selection.retained, "loss": apart.mean(), "whole": whole.mean()}
+    yield line | {"loss_error": apart.std(ddof=1) / np.sqrt(len(apart)), "kept": bool(apart.mean() <= 0.01)}
+
+
+def costs(name: str, number: int, n_rows: int) -> Iterator[Line]:
+    """Accuracy at equal spending, by the way of choosing."""
+    X, y, X_test, y_test = load(name, n_rows, number)
+    rng = np.random.default_rng([number, 1])
+    # uneven for no reason, and dearer where a label is rare
+    _, code, counts = np.unique(y, return_inverse=True, return_counts=True)
+    price = rng.lognormal(0.0, 1.0, len(y)) * (counts.max() / counts[code]) ** 0.5
+    pruner = pruner_of(number, solver="first_order").fit(X, y)
+    values = pruner.attribution_.values()
+    for part in SPENT:
+        spend = part * price.sum()
+        sets = {
+            "program": pruner.select(spend, costs=price).rows,
+            "value per price": _affordable(np.argsort(-values / price), price, spend),
+            "value": _affordable(np.argsort(-values), price, spend),
+            "without prices": _without_prices(pruner, price, spend),
+        }
+        random = [_affordable(rng.permutation(len(y)), price, spend) for _ in range(5)]
+        right = correct(pruner, X, [*sets.values(), *random], X_test, y_test).mean(axis=1)
+        found = dict(zip(sets, right.tolist(), strict=False)) | {"random": right[len(sets) :].mean()}
+        rows = {way: len(some) for way, some in sets.items()}
+        yield {"part": part, "accuracy": found, "rows": rows}
+
+
+def _affordable(order: Any, price: Any, spend: float) -> Any:
+    """Rows in order, each that the rest of the money is enough for."""
+    left, chosen = spend, []
+    for row in order:
+        if price[row] <= left:
+            chosen.append(row)
+            left -= price[row]
+    return np.sort(chosen)
+
+
+def _without_prices(pruner: CDVM, price: Any, spend: float) -> Any:
+    """The most rows that the program without prices may keep for the money."""
+    low, high = 1, len(price)
+    best = pruner.select(1).rows
+    for _ in range(8):
+        size = (low + high) // 2
+        rows = pruner.select(size).rows
+        if price[rows].sum() <= spend:
+            low, best = size, rows
+        else:
+            high = size
+    return best
+
+
+def update(name: str, number: int, n_rows: int) -> Iterator[Line]:
+    """Seconds and accuracy of rows that come in later."""
+    X, y, X_test, y_test = load(name, n_rows, number)
+    old = round(len(y) / 1.1)
+    pruner = pruner_of(number).fit(X[:old], y[:old])
+    started = time.process_time()
+    pruner.update(X[old:], y[old:])
+    updated = time.process_time() - started
+    started = time.process_time()
+    anew = pruner_of(number).fit(X, y)
+    fitted = time.process_time() - started
+    T, other = pruner.attribution_.dense(), anew.attribution_.dense()
+    for part in (0.05, 0.1, 0.3):
+        ways = {"update": pruner.select(part).rows, "anew": anew.select(part).rows}
+        right = correct(anew, X, list(ways.values()), X_test, y_test).mean(axis=1)
+        shared = len(np.intersect1d(*ways.values())) / len(ways["anew"])
+        line = {"part": part, "accuracy": dict(zip(ways, right.tolist(), strict=True)), "shared": shared}
+        line |= {"seconds": {"update": updated, "anew": fitted}}
+        yield line | {"correlation": float(np.corrcoef(T.ravel(), other.ravel())[0, 1])}
+
+
+QUESTIONS: dict[str, Callable[[str, int, int], Iterator[Line]]] = {
+    "promise": promise,
+    "costs": costs,
+    "update": update,
+}
+
+
+def run(options: argparse.Namespace) -> None:
+    options.out.mkdir(parents=True, exist_ok=True)
+    for number in options.splits:
+        for question in options.questions:
+            path = options.out / f"{question}.jsonl"
+            done = {(line["table"], line["split"], line["n_rows"]) for line in read(path)}
+            for name in TABLES[question]:
+                if (name, number, options.rows) in done:
+                    continue
+                head = {"table": name, "split": number, "n_rows": options.rows}
+                lines = [head | line for line in QUESTIONS[question](name, number, options.rows)]
+                with path.open("a") as file:
+                    file.writelines(json.dumps(line, default=float) + "\n" for line in lines)
+                print(question, lines[-1], flush=True)
+
+
+def read(path: Path) -> list[Line]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def table(out: Path) -> None:
+    """What was found, as Markdown."""
+    text = ["# The questions people ask next", *_promises(read(out / "promise.jsonl"))]
+    text += [*_costs(read(out / "costs.jsonl")), *_updates(read(out / "update.jsonl"))]
+    (out / "README.md").write_text("\n".join(text) + "\n")
+    print("\n".join(text))
+
+
+def _groups(lines: list[Line], *keys: str) -> dict[tuple[Any, ...], list[Line]]:
+    found: dict[tuple[Any, ...], list[Line]] = {}
+    for line in lines:
+        found.setdefault(tuple(line[key] for key in keys), []).append(line)
+    return found
+
+
+def _promises(lines: list[Line]) -> Iterator[str]:
+    if not lines:
+        return
+    yield "\n## Within one point of all rows, confidence 90 %\n"
+    yield '`CDVM("logistic", n_models=1000).smallest(0.01)`; *kept* counts splits whose set loses at most'
+    yield "a point on rows held out from everything, *clearly broken* those that lose more than that by 1.64"
+    yield "standard errors.\n"
+    yield (
+        "| table | rows | splits | set found | rows kept | points lost, estimate | held out | all rows | "
+        "promise kept | clearly broken | seconds |"
+    )
+    yield "| --- " * 11 + "|"
+    for (name, rows), group in _groups(lines, "table", "n_rows").items():
+        found = [line for line in group if line.get("fraction") is not None]
+        cells = [name, rows, len(group), len(found)]
+        if found:
+            means = {
+                key: np.mean([line[key] for line in found])
+                for key in ("fraction", "estimate", "loss", "whole")
+            }
+            broken = [line["loss"] - 1.64 * line["loss_error"] > 0.01 for line in found]
+            cells += [
+                f"{means['fraction']:.1%}",
+                f"{100 * means['estimate']:.2f}",
+                f"{100 * means['loss']:.2f}",
+            ]
+            cells += [
+                f"{means['whole']:.3f}",
+                f"{sum(line['kept'] for line in found)} of {len(found)}",
+                sum(broken),
+            ]
+        yield _line([*cells, f"{np.mean([line['seconds'] for line in group]):.0f}"])
+
+
+def _costs(lines: list[Line]) -> Iterator[str]:
+    if not lines:
+        return
+    ways = list(lines[0]["accuracy"])
+    yield "\n## Rows with prices\n"
+    yield "Accuracy on held-out rows at equal spending; in parentheses, splits with the program above.\n"
+    yield "| table | spent | splits | " + " | ".join(ways) + " |"
+    yield "| --- " * (3 + len(ways)) + "|"
+    for (name, part), group in _groups(lines, "table", "part").items():
+        scores = {way: np.array([line["accuracy"][way] for line in group]) for way in ways}
+        cells = [name, f"{part:.0%}", len(group), f"**{scores[ways[0]].mean():.4f}**"]
+        for way in ways[1:]:
+            cells.append(f"{scores[way].mean():.4f} ({np.sum(scores[ways[0]] > scores[way])})")
+        yield _line(cells)
+
+
+def _updates(lines: list[Line]) -> Iterator[str]:
+    if not lines:
+        return
+    yield "\n## A tenth more rows\n"
+    yield "`update` against a fit of all rows anew: seconds of one core, accuracy on held-out rows of models"
+    yield "on the rows that either keeps, the rows that both keep, and the correlation of the entries of T.\n"
+    yield "| table | kept | splits | seconds, update | anew | accuracy, update | anew | apart | both | T |"
+    yield "| --- " * 10 + "|"
+    for (name, part), group in _groups(lines, "table", "part").items():
+        seconds = [np.mean([line["seconds"][way] for line in group]) for way in ("update", "anew")]
+        scores = [np.array([line["accuracy"][way] for line in group]) for way in ("update", "anew")]
+        apart = scores[0] - scores[1]
+        error = apart.std(ddof=1) / np.sqrt(len(apart)) if len(apart) > 1 else np.nan
+        cells = [name, f"{part:.0%}", len(group), *(f"{s:.1f}" for s in seconds)]
+        cells += [*(f"{s.mean():.4f}" for s in scores), f"{apart.mean():+.4f} ± {error:.4f}"]
+        both = [np.mean([line[key] for line in group]) for key in ("shared", "correlation")]
+        yield _line([*cells, f"{both[0]:.0%}", f"{both[1]:.2f}"])
+
+
+def _line(cells: list[Any]) -> str:
+    return "| " + " | ".join(map(str, cells)) + " |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m perf.questions", description=__doc__)
+    parser.add_argument("questions", nargs="*", default=list(QUESTIONS))
+    parser.add_argument("--out", type=Path, default=Path("results/questions"))
+    parser.add_argument("--rows", type=int, default=1500)
+    parser.add_argument("--splits", type=int, nargs="+", default=list(range(10)))
+    parser.add_argument("--table", action="store_true", help="write README.md of the lines there are")
+    options = parser.parse_args()
+    if options.table:
+        return table(options.out)
+    warnings.simplefilter("ignore")
+    run(options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,158 @@
+"""How small can the set be and still be as good?
+
+:func:`smallest_set` walks down a list of budgets, fixed beforehand, and stops where the loss, with its
+standard error, is no longer below what is allowed. Budgets that are tried in a fixed order until the first
+fails are right together as often as each of them alone, so no correction for trying many is due.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import norm
+
+from cdvm._runtime.parameters import check, number
+from cdvm._runtime.progress import Progress
+from cdvm.errors import InputError
+from cdvm.evaluation.curve import CrossFit, Curve, CurvePoint
+from cdvm.selection import Selection
+
+__all__ = ["Smallest", "check_promise", "smallest_set"]
+
+_STEP = 0.8  # from one budget of the search to the next
+_MOST = 0.8
+
+_RULES = {
+    "within": number(lambda part: 0 < part < 1, "a part of the score above 0, e.g. 0.01 for one point"),
+    "confidence": number(lambda p: 0.5 <= p < 1, "a probability from 0.5 up to 1, e.g. 0.9"),
+    "least": number(lambda part: 0 < part <= _MOST, f"a fraction of the rows, up to {_MOST}"),
+    "at_score": number(np.isfinite, "a score, e.g. 0.9"),
+}
+
+
+@dataclass(frozen=True)
+class Smallest:
+    """The smallest set that is good enough, and why it is thought to be.
+
+    Attributes
+    ----------
+    selection : Selection or None
+        None where no budget is good enough; the curve then says what there is.
+    within, at_score : float or None
+        What was asked for: a loss against all rows, or a score.
+    confidence : float
+    curve : Curve
+        The budgets that were tried; the last is the first that was not good enough, if any.
+    point : CurvePoint
+        That of the set found, or of the largest budget where there is none.
+    """
+
+    selection: Selection | None
+    within: float | None
+    at_score: float | None
+    confidence: float
+    curve: Curve
+    point: CurvePoint
+
+    @property
+    def promise(self) -> str:
+        """What is promised of the set."""
+        if self.at_score is not None:
+            article = "an" if self.curve.metric[0] in "aeiouR" else "a"
+            return f"reach {article} {self.curve.metric} of {self.at_score:g}"
+        return f"are within {100 * (self.within or 0.0):g} points of all rows"
+
+    def __str__(self) -> str:
+        at, metric = self.point, self.curve.metric
+        found = f"lose {100 * at.loss:.2f} ± {100 * at.loss_error:.2f} points against all rows"
+        if self.at_score is not None:
+            found = f"reach {at.score:.4f} ± {at.score_error:.4f}, all rows {at.all_rows:.4f}"
+        asked = f"with confidence {self.confidence:.0%}"
+        if self.selection is None:
+            return (
+                f"no set of at most {_MOST:.0%} of the rows is known to "
+                f"{self.promise.removeprefix('are ').replace('within', 'be within')} {asked}: at "
+                f"{at.fraction:.1%}, kept rows {found} ({metric} on {at.n_rows} rows)"
+            )
+        return (
+            f"{len(self.selection)} rows ({self.selection.retained:.1%}) {self.promise} {asked}: on "
+            f"{at.n_rows} rows that had no part in choosing, such sets {found} ({metric})"
+        )
+
+
+def check_promise(
+    within: float | None, at_score: float | None, confidence: float, least: float
+) -> tuple[float | None, float | None]:
+    """What may be lost, or the score to reach; one point by default."""
+    if within is not None and at_score is not None:
+        raise InputError(
+            f"within={within:g} is measured from all rows and at_score={at_score:g} from 0: leave one out"
+        )
+    within = 0.01 if within is None and at_score is None else within
+    given = {"within": within, "at_score": at_score, "confidence": confidence, "least": least}
+    check(_RULES, {name: value for name, value in given.items() if value is not None})
+    return within, at_score
+
+
+def smallest_set(
+    fitted: CrossFit,
+    select: Callable[[float], Selection],
+    *,
+    within: float | None = None,
+    at_score: float | None = None,
+    confidence: float = 0.9,
+    least: float = 0.005,
+    possible: Callable[[float], bool] = lambda fraction: True,
+    progress: bool | None = None,
+) -> Smallest:
+    """Walk down the budgets while sets are good enough, as long as there can be such a set."""
+    within, at_score = check_promise(within, at_score, confidence, least)
+    quantile, points = float(norm.ppf(confidence)), list[CurvePoint]()
+    good: CurvePoint | None = None
+    with Progress("budgets", enabled=progress) as bar:
+        for fraction in _descent(least):
+            if not possible(fraction):
+                break
+            point = fitted.point(fraction)
+            points.append(point)
+            bar.advance(note=f"{fraction:.1%}: {100 * point.loss:.2f} points lost")
+            if _short(point, within, at_score, quantile) > 0:
+                break
+            good = point
+    if not points:
+        raise InputError(f"the conditions cannot be met by {_MOST:.0%} of the rows: loosen one of them")
+    if good is None and within is not None:
+        _refuse_few(points[0], within, quantile)
+    found = None if good is None else select(good.fraction)
+    curve = Curve(tuple(points), fitted.metric.title)
+    return Smallest(found, within, at_score, confidence, curve, good or points[0])
+
+
+def _short(point: CurvePoint, within: float | None, at_score: float | None, quantile: float) -> float:
+    """What is missing to the promise, at the confidence asked for."""
+    if at_score is not None:
+        return at_score - (point.score - quantile * point.score_error)
+    assert within is not None
+    return point.loss + quantile * point.loss_error - within
+
+
+def _refuse_few(first: CurvePoint, within: float, quantile: float) -> None:
+    """Where all that is missing is rows to tell, say how many it takes."""
+    room = within - max(first.loss, 0.0)
+    if room <= 0:
+        return
+    needed = int(np.ceil(first.n_rows * (quantile * first.loss_error / room) ** 2))
+    raise InputError(
+        f"within={within:g} cannot be told with {first.n_rows} rows: models on {first.fraction:.0%} of "
+        f"them lose {first.loss:.4f} ± {first.loss_error:.4f}, and it would take about {needed:,} "
+        "rows to be sure; use a larger within, a lower confidence, or more rows"
+    )
+
+
+def _descent(least: float) -> Iterator[float]:
+    fraction = _MOST
+    while fraction >= least:
+        yield round(fraction, 4)
+        fraction *= _STEP
