@@ -13,32 +13,32 @@ FAST = ["--target", "label", "--learner", "ridge", "--models", "100", "--jobs", 
 
 @pytest.fixture(scope="module")
 def rows():
-    X, y = make_classification(300, 6, n_informative=4, class_sep=1.5, flip_y=0.02, random_state=0)
+    X, y = make_classification(240, 6, n_informative=4, class_sep=1.5, flip_y=0.02, random_state=0)
     return pd.DataFrame(X.round(4), columns=list("abcdef")), np.where(y == 1, "yes", "no")
 
 
 @pytest.fixture(scope="module")
 def csv(rows, tmp_path_factory):
     path = tmp_path_factory.mktemp("tables") / "rows.csv"
-    rows[0].assign(label=rows[1], region=np.arange(300) % 3).to_csv(path, index=False)
+    rows[0].assign(label=rows[1], region=np.arange(240) % 3).to_csv(path, index=False)
     return path
 
 
 def test_the_smallest_set_is_that_of_python_and_says_what_it_promises(rows, csv, command, tmp_path):
-    ask = ["--within", "3%", "--confidence", "80%", "--ignore", "region", "--out", tmp_path / "out"]
+    ask = ["--within", "4%", "--confidence", "97%", "--ignore", "region", "--out", tmp_path / "out"]
     code, out, err = command("prune", csv, *FAST, *ask)
     assert code == 0, err
     pruner = CDVM("ridge", n_models=100, random_state=0, n_jobs=1, progress=False).fit(*rows)
-    found = pruner.smallest(0.03, confidence=0.8)
+    found = pruner.smallest(0.04, confidence=0.97)
     written = pd.read_csv(tmp_path / "out" / "selection.csv")
     assert np.flatnonzero(written["kept_smallest"]).tolist() == found.selection.indices.tolist()
     assert len(pd.read_csv(tmp_path / "out" / "kept-smallest.csv")) == len(found.selection) < 250
     told = json.loads((tmp_path / "out" / "summary.json").read_text())["smallest"]
     assert told["told"] == str(found)
-    assert (told["rows"], told["confidence"]) == (len(found.selection), 0.8)
+    assert (told["rows"], told["confidence"]) == (len(found.selection), 0.97)
     assert told["loss"] == pytest.approx(found.point.loss)
     assert told["loss_error"] == pytest.approx(found.point.loss_error)
-    assert "are within 3 points of all rows with confidence 80%" in " ".join(out.split())
+    assert "are within 4 points of all rows with confidence 97%" in " ".join(out.split())
     assert Curve.load(tmp_path / "out" / "curve.csv") == found.curve
     assert (tmp_path / "out" / "curve.svg").read_text().count("<path") > 5
 
@@ -73,7 +73,7 @@ def test_a_curve_over_the_budgets_asked_for(csv, command, tmp_path):
     code, out, err = command("prune", csv, *FAST, *given, "--out", tmp_path / "out")
     assert code == 0, err
     curve = Curve.load(tmp_path / "out" / "curve.csv")
-    assert [point.fraction for point in curve.points] == [0.2]
+    assert [point.fraction for point in curve.points] == [0.25, 0.2]
     assert curve.metric == "f1"
     assert "f1 on rows that had no part in choosing" in " ".join(out.split())
 
@@ -92,7 +92,6 @@ def test_a_curve_over_the_budgets_asked_for(csv, command, tmp_path):
         (["--curve", "--method", "banzhaf"], "--curve has no meaning for --method banzhaf"),
         (["--curve", "--within", "1%"], "--curve is part of what --within and --score report"),
         (["--curve", "--cost", "a", "--spend", "5"], "--curve is over numbers of rows"),
-        (["--within", "0.5%"], r"--within 0.005 cannot be told with 300 rows"),
     ],
 )
 def test_what_does_not_go_together_is_refused(csv, command, given, words):
