@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_digits, load_wine
 from sklearn.preprocessing import StandardScaler
 
-from cdvm import Split
+from cdvm import CDVM, Split
 from cdvm.cli import main
 
 
@@ -53,3 +53,15 @@ def command(monkeypatch, capsys):
         return stopped.value.code or 0, done.out, done.err
 
     return call
+
+
+@pytest.fixture(scope="module")
+def table():
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    X.index = [f"bottle {i}" for i in range(len(X))]
+    return X, y.map({0: "red", 1: "white", 2: "rose"})
+
+
+@pytest.fixture(scope="module")
+def pruner(table):
+    return CDVM("naive_bayes", n_models=300, n_jobs=1, random_state=0).fit(*table)

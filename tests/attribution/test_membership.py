@@ -30,6 +30,7 @@ def test_products_match_the_dense_matrix(pair, precision):
     tolerance = {"rtol": 1e-5, "atol": 1e-5} if precision == np.float32 else {"rtol": 1e-12, "atol": 1e-12}
     np.testing.assert_allclose(incidence @ right, dense @ right, **tolerance)
     np.testing.assert_allclose(incidence.transpose() @ left, dense.T @ left, **tolerance)
+    np.testing.assert_allclose(left @ incidence, left @ dense, **tolerance)
 
 
 @pytest.mark.parametrize(

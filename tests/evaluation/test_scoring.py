@@ -17,7 +17,6 @@ from cdvm import (
     random_sets,
     score_sets,
 )
-from cdvm.evaluation.comparison import Comparison
 from cdvm.evaluation.scoring import _mean_outside
 
 
@@ -40,35 +39,6 @@ def test_a_learner_with_randomness_is_trained_anew_each_time(wine):
     assert (one == two).all()
     assert len(np.unique(one)) > 1
     assert not SklearnLearner(RandomForestClassifier(random_state=0)).stochastic
-
-
-def test_random_sets_are_distinct_rows_and_follow_the_seed():
-    sets = random_sets(50, 20, 30, seed=4)
-    assert all(len(np.unique(s)) == 20 and s.min() >= 0 and s.max() < 50 for s in sets)
-    assert [s.tolist() for s in random_sets(50, 20, 30, seed=4)] == [s.tolist() for s in sets]
-    frequency = np.bincount(np.concatenate(random_sets(50, 20, 2000)), minlength=50) / 2000
-    assert np.abs(frequency - 0.4).max() < 5 * np.sqrt(0.24 / 2000)
-    assert [len(random_sets(50, size, 1)[0]) for size in (1, 50)] == [1, 50]
-    with pytest.raises(InputError, match="size=51"):
-        random_sets(50, 51, 1)
-
-
-def test_comparison_puts_each_figure_in_its_place(wine):
-    learner = SklearnLearner(GaussianNB())
-    sets = [np.arange(0, 142, 5), np.arange(0, 142, 2)]
-    lines = compare_with_random(wine, learner, sets, draws=7, seed=3, n_jobs=1)
-    all_rows = GaussianNB().fit(wine.X, wine.y).score(wine.X_val, wine.y_val)
-    for rows, line in zip(sets, lines, strict=True):
-        assert set(line) == {"validation"}
-        figures = line["validation"]
-        drawn = evaluate_sets(
-            wine, learner, random_sets(142, len(rows), 7, seed=3), wine.evaluation, n_jobs=1
-        ).ravel()
-        kept = GaussianNB().fit(wine.X[rows], wine.y[rows]).score(wine.X_val, wine.y_val)
-        assert figures.kept == pytest.approx(kept)
-        assert figures.all_rows == pytest.approx(all_rows)
-        assert figures.random == pytest.approx(drawn.mean())
-        assert figures.random_std == pytest.approx(drawn.std(ddof=1))
 
 
 def test_without_validation_rows_sets_are_scored_on_the_rows_outside_them(wine):
@@ -96,36 +66,6 @@ def test_a_set_is_credited_with_what_it_gains_on_the_rows_outside_it():
     expected = usual.mean() + np.mean(gains, axis=1)
     np.testing.assert_allclose(_mean_outside(losses, outside, np.ones(4)), expected)
     assert np.argsort(expected).tolist() == [0, 1, 2]
-
-
-def test_comparison_without_validation_rows(wine):
-    split, learner = wine.out_of_bag(), SklearnLearner(GaussianNB())
-    rows = np.arange(0, 142, 5)
-    lines = compare_with_random(split, learner, [rows, np.arange(142)], draws=4, seed=3, n_jobs=1)
-    figures, whole = lines[0]["outside"], lines[1]["outside"]
-    scores = score_sets(split, learner, [rows, *random_sets(142, len(rows), 4, seed=3)], n_jobs=1)
-    assert figures.kept == pytest.approx(scores[0])
-    assert figures.random == pytest.approx(scores[1:].mean())
-    fold = np.empty(142, dtype=int)
-    fold[np.random.RandomState(3).permutation(142)] = np.arange(142) % 5
-    models = [GaussianNB().fit(wine.X[fold != k], wine.y[fold != k]) for k in range(5)]
-    right = [models[f].predict(x[None])[0] == y for f, x, y in zip(fold, wine.X, wine.y, strict=True)]
-    assert figures.all_rows == pytest.approx(np.mean(right))
-    assert whole.kept == whole.random == whole.all_rows == figures.all_rows
-    assert set(
-        compare_with_random(replace(split, X_test=wine.X_val, y_test=wine.y_val), learner, [rows])[0]
-    ) == {
-        "outside",
-        "test",
-    }
-
-
-def test_no_score_of_a_comparison_is_above_one():
-    X = np.r_[np.linspace(0, 4, 30), np.linspace(5, 9, 30)][:, None]
-    split = Split.from_arrays(X, [0] * 30 + [1] * 30, validation="out_of_bag")
-    rows = np.array([1, 58])  # perfect, and made comparable a little better than that
-    assert score_sets(split, "neighbors", [rows, *random_sets(60, 2, 20)], n_jobs=1)[0] > 1
-    assert compare_with_random(split, "neighbors", [rows], n_jobs=1)[0]["outside"].kept == 1.0
 
 
 def test_regression_is_scored_by_r2(rng):
@@ -205,15 +145,6 @@ def test_one_training_gives_the_scores_on_all_parts(wine):
     assert line["outside"].random == pytest.approx(outside[1:].mean())
 
 
-def test_above_random_is_more_than_two_standard_errors():
-    def found(kept):
-        return Comparison(kept, random=0.8, random_std=0.04, all_rows=0.9, standard_error=0.01)
-
-    assert found(0.83).above_random
-    assert not found(0.81).above_random
-    assert not found(0.7).above_random
-
-
 ROWS = [np.arange(20)]
 
 
@@ -266,18 +197,3 @@ def test_no_sets_no_scores(wine):
         assert score_sets(split, "ridge", []).shape == (0,)
         assert compare_with_random(split, "ridge", [], n_jobs=1) == []
     assert evaluate_sets(wine, "ridge", [], wine.evaluation, repeats=3).shape == (1, 0, 3)
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ((50, 0, 1), "size=0"),
-        ((50, 2.5, 1), "size=2.5"),
-        ((50, 5, 0), "draws=0"),
-        ((50, 5, "a"), "draws='a'"),
-        (("a", 5, 1), "n_rows='a'"),
-    ],
-)
-def test_random_sets_refuse(given, message):
-    with pytest.raises(InputError, match=message):
-        random_sets(*given)

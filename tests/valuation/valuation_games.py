@@ -94,3 +94,19 @@ def with_one_and_two_jobs(call):
     """The answers of ``call(n_jobs)``, the second through two threads (processes are slow to start)."""
     with parallel_config(backend="threading"):
         return call(1), call(2)
+
+
+def classes_split(n=60, d=5, classes=2, seed=0) -> Split:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n + 40, d))
+    scores = X @ rng.standard_normal((d, classes)) + 0.7 * rng.standard_normal((n + 40, classes))
+    y = scores.argmax(axis=1)
+    y[:classes] = range(classes)
+    return Split.from_arrays(X[:n], y[:n], X[n:], y[n:])
+
+
+def regression_split(n=150, d=4) -> Split:
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((n + 30, d))
+    y = X @ rng.standard_normal(d) + rng.standard_normal(n + 30) + 2.0
+    return Split.from_arrays(X[:n], y[:n], X[n:], y[n:], task="regression")

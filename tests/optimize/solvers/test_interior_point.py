@@ -175,6 +175,11 @@ def test_numerical_breakdown_falls_back_to_highs_and_says_so(monkeypatch):
     assert solution.objective == pytest.approx(solve_lp(program).objective)
 
 
+def test_tolerance_must_be_positive():
+    with pytest.raises(InputError, match="tolerance=0"):
+        solve_interior_point(Program(np.eye(3), 1), tolerance=0)
+
+
 @pytest.mark.parametrize("shape", [(90, 70), (70, 90)])
 def test_factors_that_single_precision_cannot_have_are_made_in_double(shape, monkeypatch):
     precisions, real = [], newton.newton_system
@@ -191,26 +196,3 @@ def test_factors_that_single_precision_cannot_have_are_made_in_double(shape, mon
     assert_matches_highs(program, solve_interior_point(program))
     assert precisions[0] == np.float32
     assert set(precisions[1:]) == {np.dtype(np.float64)}  # and single precision is not tried again
-
-
-def test_tolerance_must_be_positive():
-    with pytest.raises(InputError, match="tolerance=0"):
-        solve_interior_point(Program(np.eye(3), 1), tolerance=0)
-
-
-@pytest.mark.parametrize("system", [newton.EvaluationSystem, newton.RowSystem])
-@pytest.mark.parametrize(("spread", "precision"), [(1.0, float), (1e6, float), (2.0, np.float32)])
-def test_step_systems_solve_the_full_equations(system, spread, precision):
-    rng = np.random.default_rng(0)
-    n, m = 40, 25
-    matrix = rng.normal(size=(n, m))
-    d, e = spread ** rng.uniform(-1, 1, n), spread ** rng.uniform(-1, 1, m)
-    a, b, c = rng.normal(size=n), rng.normal(size=m), 0.7
-    norms = (matrix**2).sum(axis=1 if system is newton.EvaluationSystem else 0)
-    dw, dlam, deta = system(matrix, matrix.astype(precision), d, e, norms, 1e-9).solve(a, b, c)
-    scale = 1 + np.abs(matrix @ dlam).max() + abs(deta)
-    assert np.abs(dw / d + matrix @ dlam + deta - a).max() <= 1e-7 * scale
-    assert np.abs(matrix.T @ dw - e * dlam - b).max() <= 1e-7 * (
-        1 + np.abs(dw).max() + np.abs(e * dlam).max()
-    )
-    assert dw.sum() == pytest.approx(c, abs=1e-8)

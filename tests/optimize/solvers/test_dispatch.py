@@ -2,7 +2,6 @@ import time
 
 import numpy as np
 import pytest
-from scipy import sparse
 from solver_cases import assert_feasible, random_matrix
 
 from cdvm.errors import InputError
@@ -10,7 +9,6 @@ from cdvm.optimize.program import Program
 from cdvm.optimize.solvers import dispatch as solvers
 from cdvm.optimize.solvers.base import finish
 from cdvm.optimize.solvers.dispatch import resolve_method, solve
-from cdvm.optimize.solvers.units import in_units
 
 
 @pytest.fixture(scope="module")
@@ -70,23 +68,3 @@ def test_weights_are_moved_back_by_their_rounding_error_only():
     assert long.objective == pytest.approx(0.5 * 2 - 0.5 * 1)
     assert long.bound == pytest.approx(program.bound(np.array([0.5])))
     assert finish(program, np.ones(4) / 2, np.zeros(1), bound=3.0, **parts).gap == pytest.approx(2.5 / 3)
-
-
-@pytest.mark.parametrize("as_matrix", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("power", [-40, -21, -20, 0, 20, 21, 60])
-def test_units_are_powers_of_two_and_change_no_digit(as_matrix, power):
-    matrix = np.array([[0.75, -0.3, 0.0], [0.1, 0.0, -0.9]])
-    program = Program(as_matrix(np.ldexp(matrix, power)), 1, 0.3, kappa=np.ldexp(0.7, power))
-    for always in (False, True):
-        scaled, exponent = in_units(program, always=always)
-        assert exponent == (power if always or abs(power) > 20 else 0)
-        assert (np.ldexp(scaled.attribution.dense(), exponent) == np.ldexp(matrix, power)).all()
-        assert np.ldexp(scaled.kappa, exponent) == program.kappa
-        assert (scaled.budget, scaled.alpha, scaled.n_evaluation) == (1, 0.3, 3)
-
-
-def test_a_cap_that_cannot_bind_is_brought_within_reach_of_the_units():
-    program = Program(np.full((3, 2), 1e-30), 2, kappa=1e290)
-    scaled, _ = in_units(program)
-    assert scaled.kappa == 2.0
-    assert scaled.objective(np.ones(3)) > 0

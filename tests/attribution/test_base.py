@@ -80,3 +80,11 @@ def test_what_is_an_attribution_already_stays_itself(pair):
     attribution, T = pair
     assert as_attribution(attribution) is attribution
     assert (as_attribution(T).dense() == T).all()
+
+
+@pytest.mark.parametrize(
+    "matrix", [np.zeros(3), np.zeros((0, 2)), np.array([[np.nan]]), np.array([[np.inf]])]
+)
+def test_matrices_that_are_no_attribution(matrix):
+    with pytest.raises(InputError):
+        MatrixAttribution(matrix)

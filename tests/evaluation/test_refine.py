@@ -1,10 +1,8 @@
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import make_classification
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
@@ -28,18 +26,6 @@ from cdvm import (
 from cdvm.evaluation.refinement.refine import default_fits
 from cdvm.evaluation.refinement.scorer import HeldOutScorer
 from cdvm.evaluation.refinement.search import Search
-from cdvm.optimize.rounding import class_floors
-
-
-@pytest.fixture(scope="module")
-def noisy():
-    """400 rows, every third with the wrong label, clean test rows."""
-    X, y = make_classification(1600, 10, n_informative=4, class_sep=1.5, flip_y=0.0, random_state=1)
-    wrong = np.arange(400) % 3 == 0
-    split = Split.from_arrays(
-        X[:400], np.where(wrong, 1 - y[:400], y[:400]), X[400:600], y[400:600], X[600:], y[600:]
-    )
-    return split, np.flatnonzero(wrong)
 
 
 def accuracy(split, learner, rows):
@@ -298,41 +284,6 @@ def test_processes_are_used_for_estimators_of_scikit_learn(wine):
     assert (found[0].indices == found[1].indices).all()
 
 
-@pytest.fixture(scope="module")
-def rare():
-    """1,000 rows, 20 of them of the class that matters."""
-    X, y = make_classification(3000, 6, n_informative=4, weights=[0.98], flip_y=0, random_state=3)
-    return Split.from_arrays(X[:1000], y[:1000], None, None, X[1000:], y[1000:], validation="out_of_bag")
-
-
-def searching(split, start, learner=None, fits=400):
-    return Search(
-        HeldOutScorer(split, learner or RidgeLearner(), n_jobs=1), np.asarray(start), fits, None, None
-    )
-
-
-def test_proposals_keep_the_floor_of_every_class(rare):
-    ones = np.flatnonzero(rare.y == 1)
-    start = np.sort(np.r_[ones[:6], np.flatnonzero(rare.y == 0)[:94]])
-    search = searching(rare, start)
-    search._covariance[ones] = -1e3  # all evidence is against them
-    sets = search._propose(20)
-    floor = int(class_floors(rare.y, 100)[1])
-    assert 2 <= floor < 6
-    assert all(len(np.unique(rows)) == 100 for rows in sets)
-    assert (rare.y[sets].sum(axis=1) >= floor).all()
-    within = [np.setdiff1d(rows[rare.y[rows] == 1], start) for rows in sets]
-    assert max(map(len, within)) > 0  # they may be exchanged for others of their class
-
-
-def test_a_class_below_its_floor_loses_no_row_and_may_gain_some(rare):
-    ones = np.flatnonzero(rare.y == 1)
-    search = searching(rare, np.r_[ones[:1], np.flatnonzero(rare.y == 0)[:99]])
-    counts = rare.y[search._propose(30)].sum(axis=1)
-    assert counts.min() == 1
-    assert counts.max() > 1
-
-
 def test_refining_keeps_a_rare_class(rare):
     pruner = CDVM("logistic", n_models=200, solver="first_order", n_jobs=1, random_state=0)
     plain = pruner.fit_split(rare).select(30)
@@ -369,90 +320,6 @@ def test_fewer_right_answers_undo_a_search_that_the_smooth_score_likes(noisy, rn
     assert 0 < undone < 30
     right = scored.right[1][both].mean() - scored.right[0][both].mean()
     assert scorer.plain_gain(scored[1], scored[0]) == pytest.approx(right, abs=1e-6)
-
-
-def test_what_rounds_found_guides_the_next(rare):
-    """Rows leave and enter by the covariance of their presence with the gains, older rounds counting less."""
-    search = searching(rare, np.arange(100))
-    draws = np.random.default_rng(1)
-    rounds = [
-        (np.stack([np.sort(draws.permutation(1000)[:100]) for _ in range(16)]), draws.normal(size=16))
-        for _ in range(2)
-    ]
-    for sets, gains in rounds:
-        search._learn(sets, gains)
-    there = [np.array([np.isin(np.arange(1000), rows) for rows in sets], dtype=float) for sets, _ in rounds]
-    covariance = [(g - g.mean()) @ x for x, (_, g) in zip(there, rounds, strict=True)]
-    variance = [((x - x.mean(axis=0)) ** 2).sum(axis=0) for x in there]
-    np.testing.assert_allclose(search._covariance, 0.9 * covariance[0] + covariance[1], atol=1e-9)
-    np.testing.assert_allclose(search._variance, 0.9 * variance[0] + variance[1], atol=1e-9)
-
-
-def test_bad_rows_leave_and_good_rows_enter(rare):
-    search = searching(rare, np.flatnonzero(rare.y == 0)[:100])
-    bad, good = search.best[7], np.setdiff1d(np.flatnonzero(rare.y == 0), search.best)[33]
-    before = search._propose(5)
-    search._covariance[[bad, good]] = -50.0, 50.0
-    search._variance[[bad, good]] = 4.0
-    after = search._propose(5)
-    left, entered = ((~(sets == bad).any(axis=1)).mean() for sets in (before, after))
-    assert left < 0.2 < 0.9 < entered
-    joined = [(sets == good).any(axis=1).mean() for sets in (before, after)]
-    assert joined[0] < 0.2 < 0.9 < joined[1]
-    # as much covariance over more trials is less of an effect
-    search._covariance[:] = 0.0
-    search._covariance[[bad, search.best[8]]] = -3.0
-    search._variance[:] = 0.0
-    search._variance[bad] = 1e4
-    greedy = search._propose(1)[0]
-    assert search.best[8] not in greedy
-    assert bad in greedy
-
-
-def test_of_many_rows_a_sample_may_enter(rare, monkeypatch):
-    monkeypatch.setattr("cdvm.evaluation.refinement.search._POOL", 30)
-    search = searching(rare, np.arange(100))
-    sets = search._propose(20)
-    assert all(len(np.unique(rows)) == 100 for rows in sets)
-    assert 20 < len(np.setdiff1d(sets, search.best)) <= 30
-
-
-def test_the_most_promising_sets_are_trained_again_where_luck_plays_a_part(noisy, monkeypatch):
-    search = searching(noisy[0], np.arange(20), PaperLearner(batch_size=15, epochs=2), fits=300)
-    scorer, trained, answers = search.scorer, [], []
-    score_rows = scorer.score_rows
-
-    def watched(sets, number=0):
-        trained.append((sets, number))
-        answers.append(score_rows(sets, number))
-        return answers[-1]
-
-    monkeypatch.setattr(scorer, "score_rows", watched)
-    sets = search._propose(3)
-    assert len(sets) > 8
-    search._round(sets)
-    (best, first), (tried, second), *again = trained
-    assert (best == np.arange(20)).all()
-    assert first == second  # the same luck for the best set and those compared with it
-    assert (tried == sets).all()
-    gains = scorer.compare(answers[1], answers[0])
-    promising = sets[np.argsort(-gains)[:8]]
-    assert len(again) == 3
-    assert all((rows == np.concatenate([best, promising])).all() for rows, _ in again)
-    assert len({first, *(number for _, number in again)}) == 4
-    scores = np.mean([answer.scores for answer in answers[2:]], axis=0)
-    mean = replace(answers[2], scores=scores)
-    average = scorer.compare(mean, mean[0])[1:]
-    chosen = promising[average.argmax()] if average.max() > 0 else np.arange(20)
-    assert (search.best == chosen).all()
-
-
-@pytest.mark.parametrize("fits", [50, 51, 52, 53, 71])
-def test_never_more_trainings_than_allowed_and_no_round_less(noisy, fits):
-    """A round tries 4 sets; where luck plays a part, also the best, and all five three times over."""
-    for learner, one_round in (RidgeLearner(), 4), (PaperLearner(batch_size=15, epochs=2), 5 + 3 * 5):
-        found = refine(np.arange(20), noisy[0], learner, fits=fits, n_jobs=1)
-        assert fits - one_round < found.fits <= fits
 
 
 def test_a_module_of_pytorch_is_refined_as_a_learner_with_randomness(noisy):

@@ -1,0 +1,26 @@
+import numpy as np
+import pytest
+from scipy import sparse
+
+from cdvm.optimize.program import Program
+from cdvm.optimize.solvers.units import in_units
+
+
+@pytest.mark.parametrize("as_matrix", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("power", [-40, -21, -20, 0, 20, 21, 60])
+def test_units_are_powers_of_two_and_change_no_digit(as_matrix, power):
+    matrix = np.array([[0.75, -0.3, 0.0], [0.1, 0.0, -0.9]])
+    program = Program(as_matrix(np.ldexp(matrix, power)), 1, 0.3, kappa=np.ldexp(0.7, power))
+    for always in (False, True):
+        scaled, exponent = in_units(program, always=always)
+        assert exponent == (power if always or abs(power) > 20 else 0)
+        assert (np.ldexp(scaled.attribution.dense(), exponent) == np.ldexp(matrix, power)).all()
+        assert np.ldexp(scaled.kappa, exponent) == program.kappa
+        assert (scaled.budget, scaled.alpha, scaled.n_evaluation) == (1, 0.3, 3)
+
+
+def test_a_cap_that_cannot_bind_is_brought_within_reach_of_the_units():
+    program = Program(np.full((3, 2), 1e-30), 2, kappa=1e290)
+    scaled, _ = in_units(program)
+    assert scaled.kappa == 2.0
+    assert scaled.objective(np.ones(3)) > 0
