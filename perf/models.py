@@ -1,13 +1,16 @@
 """Rows for the models people use, against every other way to choose: ``python -m perf.models``.
 
 One line of JSON in ``results.jsonl`` for every data set, number of rows, split, model, budget and method: the
-accuracy on rows that had no part in choosing, and the seconds of choosing. Lines that are there are not
-computed again, so a run that was stopped goes on with the same command; several runs may share the file when
-each has data sets, models or splits of its own.
+accuracy on rows that had no part in choosing, and the processor seconds of choosing. Lines that are there are
+not computed again, so a run that was stopped goes on with the same command, and one with further methods adds
+theirs; several runs may share the file when each has data sets, models or splits of its own. Splits come one
+after the other, so that what is finished at any time has all data sets and models.
 
-``--table`` writes ``README.md`` beside the lines: mean accuracy of every method by model and budget, how
-often CDVM is above random rows and above each other method, and the fraction of the way from random rows to
-all rows.
+Models with the same proxy share what it proposes, and methods that know nothing of a model their rows. The
+seconds of a line are those of all that led to it, wherever it was computed first.
+
+``--seconds`` measures how long a user waits instead, each budget of each model alone and on all cores, into
+``seconds.jsonl``. ``--table`` writes ``README.md`` and a figure of the lines there are (:mod:`perf.pages`).
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ import json
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +30,14 @@ import numpy as np
 from cdvm import CDVM, Split
 from cdvm.datasets import load_dataset
 from cdvm.evaluation.comparison import random_sets
+from cdvm.evaluation.difficulty import ease_of_rows
+from cdvm.evaluation.refinement.fractions import stratify
 from cdvm.evaluation.scoring import evaluate_sets
-from cdvm.learners import make_learner
+from cdvm.learners import Learner, make_learner
 from cdvm.learners.relatives import proxy_for
-from cdvm.selectors.baselines import select_with
+from cdvm.pruner.portfolio import Portfolio, Proposal
+from cdvm.sampling import seed_of
+from cdvm.selectors import select_rows, selector_options
 from perf.portfolio import principal
 
 DATASETS = ("adult", "nomao", "pol", "fashion_mnist")
@@ -64,108 +72,171 @@ def load(name: str, n_rows: int, number: int, noise: float) -> Split:
     return found.standardized()
 
 
-def measure(
-    split: Split, model: str, number: int, options: argparse.Namespace, done: set[tuple[float, str]]
-) -> Iterator[dict[str, Any]]:
-    """Lines that are missing, for every budget and method."""
-    learner = make_learner(principal(model))
-    jobs: dict[str, Any] = {"n_jobs": options.jobs}
-    test = (split.X_test, split.y_test)
+class Memory:
+    """What was computed for one model and serves others; its clock runs as if nothing were remembered."""
 
-    def accuracies(sets: list[Any]) -> list[float]:
-        return evaluate_sets(split, learner, sets, test, **jobs)[0].mean(axis=1).tolist()
+    def __init__(self) -> None:
+        self._found: dict[Hashable, tuple[Any, float]] = {}
+        self._saved = 0.0
 
-    if (1.0, "all") not in done:
-        yield {"budget": 1.0, "method": "all", "accuracy": accuracies([np.arange(split.n_rows)])[0]}
-    todo = [b for b in options.budgets if (b, "cdvm") not in done]
-    if todo:
-        started = time.perf_counter()
-        pruner = CDVM(learner, effort=options.effort, random_state=number, **jobs).fit_split(split)
-        fitted = time.perf_counter() - started
-    for budget in todo:
-        started = time.perf_counter()
-        keep = pruner.select(budget)
-        seconds = fitted + time.perf_counter() - started
-        board = {line.name: round(line.score, 4) for line in keep.leaderboard or ()}
-        line = {"budget": budget, "method": "cdvm", "accuracy": accuracies([keep.rows])[0]}
-        yield line | {"seconds": seconds, "way": keep.method, "agreement": keep.agreement, "board": board}
-    for budget in options.budgets:
-        if (budget, "random") not in done:
-            found = accuracies(random_sets(split.n_rows, round(budget * split.n_rows), DRAWS, seed=number))
-            line = {"budget": budget, "method": "random", "accuracy": float(np.mean(found))}
-            yield line | {"std": float(np.std(found, ddof=1))}
-    for peer in options.peers:
-        for budget in options.budgets:
-            if (budget, peer) in done:
-                continue
-            started = time.perf_counter()
-            (kept,) = select_with(split, proxy_for(learner), peer, [budget], seed=number)
-            seconds = time.perf_counter() - started
-            line = {"budget": budget, "method": peer, "accuracy": accuracies([kept.rows])[0]}
-            yield line | {"seconds": seconds}
+    def clock(self) -> float:
+        return time.process_time() + self._saved
+
+    def get(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        if key in self._found:
+            self._saved += self._found[key][1]
+        else:
+            started = self.clock()
+            found = make()
+            self._found[key] = found, self.clock() - started
+        return self._found[key][0]
+
+
+@dataclass(frozen=True, eq=False)
+class Shared(Portfolio):
+    """A portfolio that refines a set once for all models whose proxy is the same."""
+
+    memory: Memory = field(default_factory=Memory)
+
+    def _refined(self, start: Proposal) -> Proposal:
+        key = ("refined", _name(self.proxy), start.selection.rows.tobytes())
+        return self.memory.get(key, lambda: super(Shared, self)._refined(start))
+
+
+def _name(learner: Learner) -> str:
+    return json.dumps(learner.spec(), default=str)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One split and one model."""
+
+    split: Split
+    learner: Learner
+    number: int
+    options: argparse.Namespace
+    memory: Memory
+
+    def lines(self, done: set[tuple[float, str]]) -> Iterator[dict[str, Any]]:
+        """Lines that are missing, for every budget and method."""
+        budgets = self.options.budgets
+        if (1.0, "all") not in done:
+            yield {"budget": 1.0, "method": "all", "accuracy": self.accuracies([range(self.split.n_rows)])[0]}
+        for budget in budgets:
+            if (budget, "random") not in done:
+                size = round(budget * self.split.n_rows)
+                found = self.accuracies(random_sets(self.split.n_rows, size, DRAWS, seed=self.number))
+                line = {"budget": budget, "method": "random", "accuracy": float(np.mean(found))}
+                yield line | {"std": float(np.std(found, ddof=1))}
+        for budget in budgets:
+            if (budget, "cdvm") not in done:
+                yield {"budget": budget, "method": "cdvm", **self.choose(budget)}
+        for peer in self.options.peers:
+            for budget in budgets:
+                if (budget, peer) not in done:
+                    yield {"budget": budget, "method": peer, **self.choose_by(peer, budget)}
+
+    def accuracies(self, sets: list[Any]) -> list[float]:
+        test = (self.split.X_test, self.split.y_test)
+        return evaluate_sets(self.split, self.learner, sets, test, **self.jobs)[0].mean(axis=1).tolist()
+
+    @property
+    def jobs(self) -> dict[str, Any]:
+        return {"n_jobs": self.options.jobs, "progress": False}
+
+    def ease(self, proxy: Learner) -> Any:
+        """How hard the rows are for the proxy."""
+        key = ("ease", _name(proxy))
+        return self.memory.get(
+            key, lambda: ease_of_rows(self.split, proxy, seed=seed_of(self.number), **self.jobs)
+        )
+
+    def choose(self, budget: float) -> dict[str, Any]:
+        """As ``CDVM(learner, effort=…).fit_split(split).select(budget)`` does it."""
+        proxy, own = proxy_for(self.learner), {"seed": seed_of(self.number), **self.jobs}
+        name, started = _name(proxy), self.memory.clock()
+        pruner = self.memory.get(
+            ("fit", name), lambda: CDVM(proxy, random_state=self.number, **self.jobs).fit_split(self.split)
+        )
+        strata = stratify(self.split, self.ease(proxy))
+        effort = self.options.effort
+        ways = Shared(self.split, self.learner, self.split, proxy, strata, effort, **own, memory=self.memory)
+        proposals = self.memory.get(("proposals", name, budget), lambda: ways.propose(pruner.select(budget)))
+        keep = ways.decide(proposals)
+        seconds = self.memory.clock() - started
+        return {
+            "accuracy": self.accuracies([keep.rows])[0],
+            "seconds": round(seconds, 2),
+            "way": next(line.name for line in keep.leaderboard or () if line.kept),
+            "agreement": keep.agreement,
+            "board": {line.name: round(line.score, 4) for line in keep.leaderboard or ()},
+        }
+
+    def choose_by(self, peer: str, budget: float) -> dict[str, Any]:
+        proxy, known, started = proxy_for(self.learner), selector_options(peer), self.memory.clock()
+        given: dict[str, Any] = {"random_state": self.number}
+        if "learner" in known:
+            given["learner"] = proxy
+        if "ease" in known:
+            given["ease"] = self.ease(proxy)
+        key = (peer, budget, _name(proxy) if "learner" in known else None)
+        rows = self.memory.get(key, lambda: select_rows(self.split, peer, budget, **given))
+        seconds = self.memory.clock() - started
+        return {"accuracy": self.accuracies([rows])[0], "seconds": round(seconds, 2)}
 
 
 def run(options: argparse.Namespace) -> None:
-    options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / "results.jsonl"
     done = defaultdict(set)
     for line in read(path):
-        done[_setting(line)].add((line["budget"], line["method"]))
+        done[setting_of(line)].add((line["budget"], line["method"]))
+    for number in options.splits:
+        for name in options.datasets:
+            split, memory = load(name, options.rows, number, options.noise), Memory()
+            for model in options.models:
+                setting = (name, options.rows, options.noise, number, model)
+                cell = Cell(split, make_learner(principal(model)), number, options, memory)
+                for line in cell.lines(done[setting]):
+                    _write(path, setting, line)
+
+
+def measure_seconds(options: argparse.Namespace) -> None:
+    """From the rows to the rows to keep, nothing shared: what a user waits."""
+    path = options.out / "seconds.jsonl"
     for number in options.splits:
         for name in options.datasets:
             split = load(name, options.rows, number, options.noise)
             for model in options.models:
-                setting = (name, options.rows, options.noise, number, model)
-                for line in measure(split, model, number, options, done[setting]):
-                    head = dict(zip(("dataset", "rows", "noise", "split", "model"), setting, strict=True))
-                    with path.open("a") as file:
-                        file.write(json.dumps(head | line) + "\n")
-                    print(*setting, line["budget"], line["method"], f"{line['accuracy']:.4f}", flush=True)
+                for budget in options.budgets:
+                    started = time.perf_counter()
+                    learner = make_learner(principal(model))
+                    jobs = {"n_jobs": options.jobs, "progress": False}
+                    pruner = CDVM(learner, effort=options.effort, random_state=number, **jobs)
+                    keep = pruner.fit_split(split).select(budget)
+                    seconds = time.perf_counter() - started
+                    test = (split.X_test, split.y_test)
+                    accuracy = evaluate_sets(split, learner, [keep.rows], test, **jobs).mean()
+                    line = {"budget": budget, "method": "cdvm", "accuracy": float(accuracy)}
+                    setting = (name, options.rows, options.noise, number, model)
+                    _write(path, setting, line | {"seconds": round(seconds, 1), "jobs": options.jobs})
+
+
+SETTING = ("dataset", "rows", "noise", "split", "model")
 
 
 def read(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def _setting(line: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(line[key] for key in ("dataset", "rows", "noise", "split", "model"))
+def setting_of(line: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(line[key] for key in SETTING)
 
 
-def table(out: Path) -> None:
-    """Means, wins and the way closed, as Markdown."""
-    lines = read(out / "results.jsonl")
-    by = defaultdict(dict)
-    for line in lines:
-        by[_setting(line), line["budget"]][line["method"]] = line["accuracy"]
-    everything = {setting: found["all"] for (setting, budget), found in by.items() if "all" in found}
-    groups = defaultdict(list)
-    for (setting, budget), found in by.items():
-        if "cdvm" in found and "random" in found:
-            groups[setting[1], setting[2], setting[4], budget].append((setting, found))
-    methods = [m for m in ("random", *PEERS) if any(m in f for g in groups.values() for _, f in g)]
-    text = ["| rows | wrong labels | model | budget | settings | cdvm | " + " | ".join(methods)]
-    text[0] += " | all | way closed | above random | above every other |"
-    text.append("| --- " * (10 + len(methods)) + "|")
-    for (rows, noise, model, budget), group in sorted(groups.items()):
-        means = {m: np.mean([f[m] for _, f in group if m in f]) for m in ("cdvm", *methods)}
-        whole = np.mean([everything[s] for s, _ in group if s in everything])
-        way = [(f["cdvm"] - f["random"], everything[s] - f["random"]) for s, f in group if s in everything]
-        long = [won / length for won, length in way if length >= 0.01]
-        above = np.mean([f["cdvm"] > f["random"] for _, f in group])
-        first = np.mean([all(f["cdvm"] > f[m] for m in methods if m in f) for _, f in group])
-        closed = f"{np.mean(long):.0%}" if long else ""
-        cells = [
-            rows,
-            f"{noise:.0%}",
-            model,
-            f"{budget:.0%}",
-            len(group),
-            *(f"{m:.4f}" for m in means.values()),
-        ]
-        cells += [f"{whole:.4f}", closed, f"{above:.0%}", f"{first:.0%}"]
-        text.append("| " + " | ".join(map(str, cells)) + " |")
-    (out / "README.md").write_text("# Rows for the models people use\n\n" + "\n".join(text) + "\n")
-    print("\n".join(text))
+def _write(path: Path, setting: tuple[Any, ...], line: dict[str, Any]) -> None:
+    with path.open("a") as file:
+        file.write(json.dumps(dict(zip(SETTING, setting, strict=True)) | line) + "\n")
+    told = f"{line['accuracy']:.4f} {line.get('seconds', '')}"
+    print(*setting, line["budget"], line["method"], told, flush=True)
 
 
 def main() -> None:
@@ -180,12 +251,16 @@ def main() -> None:
     parser.add_argument("--noise", type=float, default=0.0, help="fraction of the labels made wrong")
     parser.add_argument("--effort", choices=["medium", "high"], default="medium")
     parser.add_argument("--jobs", type=int, default=-1)
+    parser.add_argument("--seconds", action="store_true", help="measure how long a user waits")
     parser.add_argument("--table", action="store_true", help="write README.md of the lines there are")
     options = parser.parse_args()
-    if options.table:
-        return table(options.out)
+    options.out.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore")
-    run(options)
+    if options.table:
+        from perf.pages import write
+
+        return write(options.out)
+    measure_seconds(options) if options.seconds else run(options)
 
 
 if __name__ == "__main__":
