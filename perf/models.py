@@ -30,7 +30,7 @@ import numpy as np
 from cdvm import CDVM, Split
 from cdvm.datasets import load_dataset
 from cdvm.evaluation.comparison import random_sets
-from cdvm.evaluation.difficulty import ease_of_rows
+from cdvm.evaluation.difficulty import ease_of_rows, errors_of_rows, residuals_of_rows
 from cdvm.evaluation.refinement.fractions import stratify
 from cdvm.evaluation.scoring import evaluate_sets
 from cdvm.learners import Learner, make_learner
@@ -38,6 +38,7 @@ from cdvm.learners.relatives import proxy_for
 from cdvm.pruner.portfolio import Portfolio, Proposal
 from cdvm.sampling import seed_of
 from cdvm.selectors import select_rows, selector_options
+from perf.libraries import LIBRARIES
 from perf.portfolio import principal
 
 DATASETS = ("adult", "nomao", "pol", "fashion_mnist")
@@ -45,7 +46,9 @@ MODELS = ("boosting", "lightgbm", "forest", "mlp", "neighbors", "logistic")
 BUDGETS = (0.01, 0.05, 0.1, 0.2, 0.3)
 PEERS = (
     "stratified", "k_center", "herding", "facility_location", "moderate", "hardest_right", "coverage_centric",
+    "margin", "el2n", "forgetting", "craig", "glister", "coretab", *LIBRARIES,
 )  # fmt: skip
+SAID = {"ease": ease_of_rows, "errors": errors_of_rows, "residuals": residuals_of_rows}  # of rows, by a proxy
 DRAWS = 20
 COMPONENTS = 64  # of images
 
@@ -144,12 +147,10 @@ class Cell:
     def jobs(self) -> dict[str, Any]:
         return {"n_jobs": self.options.jobs, "progress": False}
 
-    def ease(self, proxy: Learner) -> Any:
-        """How hard the rows are for the proxy."""
-        key = ("ease", _name(proxy))
-        return self.memory.get(
-            key, lambda: ease_of_rows(self.split, proxy, seed=seed_of(self.number), **self.jobs)
-        )
+    def said(self, what: str, proxy: Learner) -> Any:
+        """What models of the proxy say of the rows they did not see."""
+        own = {"seed": seed_of(self.number), **self.jobs}
+        return self.memory.get((what, _name(proxy)), lambda: SAID[what](self.split, proxy, **own))
 
     def choose(self, budget: float) -> dict[str, Any]:
         """As ``CDVM(learner, effort=…).fit_split(split).select(budget)`` does it."""
@@ -158,7 +159,7 @@ class Cell:
         pruner = self.memory.get(
             ("fit", name), lambda: CDVM(proxy, random_state=self.number, **self.jobs).fit_split(self.split)
         )
-        strata = stratify(self.split, self.ease(proxy))
+        strata = stratify(self.split, self.said("ease", proxy))
         effort = self.options.effort
         ways = Shared(self.split, self.learner, self.split, proxy, strata, effort, **own, memory=self.memory)
         proposals = self.memory.get(("proposals", name, budget), lambda: ways.propose(pruner.select(budget)))
@@ -173,16 +174,21 @@ class Cell:
         }
 
     def choose_by(self, peer: str, budget: float) -> dict[str, Any]:
-        proxy, known, started = proxy_for(self.learner), selector_options(peer), self.memory.clock()
+        started = self.memory.clock()
+        rows = self.rows_of(peer, budget)
+        seconds = self.memory.clock() - started
+        return {"accuracy": self.accuracies([rows])[0], "seconds": round(seconds, 2)}
+
+    def rows_of(self, peer: str, budget: float) -> Any:
+        if peer in LIBRARIES:
+            return self.memory.get(peer, lambda: LIBRARIES[peer](self.split, self.options.budgets))[budget]
+        proxy, known = proxy_for(self.learner), selector_options(peer)
         given: dict[str, Any] = {"random_state": self.number}
         if "learner" in known:
             given["learner"] = proxy
-        if "ease" in known:
-            given["ease"] = self.ease(proxy)
+        given |= {what: self.said(what, proxy) for what in SAID if what in known}
         key = (peer, budget, _name(proxy) if "learner" in known else None)
-        rows = self.memory.get(key, lambda: select_rows(self.split, peer, budget, **given))
-        seconds = self.memory.clock() - started
-        return {"accuracy": self.accuracies([rows])[0], "seconds": round(seconds, 2)}
+        return self.memory.get(key, lambda: select_rows(self.split, peer, budget, **given))
 
 
 def run(options: argparse.Namespace) -> None:

@@ -6,7 +6,19 @@ from sklearn.datasets import make_blobs
 
 from cdvm import Split
 from cdvm.evaluation.difficulty import ease_of_rows
-from cdvm.selectors import coverage_centric, hardest_right, moderate
+from cdvm.selectors import (
+    coretab,
+    coverage_centric,
+    craig,
+    el2n,
+    forgetting,
+    glister,
+    hardest_right,
+    margin,
+    moderate,
+)
+
+EVERY = [coverage_centric, hardest_right, moderate, margin, el2n, forgetting, craig, glister, coretab]
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +28,7 @@ def split():
     return Split.from_arrays(X, y, validation="out_of_bag", random_state=0)
 
 
-@pytest.mark.parametrize("selector", [coverage_centric, hardest_right, moderate])
+@pytest.mark.parametrize("selector", EVERY)
 @pytest.mark.parametrize("budget", [1, 0.1, 399, 1.0])
 def test_exactly_as_many_rows_as_asked_for(split, selector, budget):
     rows = selector(split, budget, random_state=0)

@@ -193,4 +193,5 @@ def test_unknown_names_and_options_are_answered_with_known_ones(split):
     with pytest.raises(InputError, match="it has per_class, random_state"):
         select_rows(split, "herding", 5, kernel="rbf")
     others = ["influence_pruning", "moderate", "hardest_right", "coverage_centric"]
+    others += ["margin", "el2n", "forgetting", "craig", "glister", "coretab"]
     assert selector_names() == [*METHODS, *others]

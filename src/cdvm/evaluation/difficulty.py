@@ -1,13 +1,16 @@
-"""How hard every training row is for models that did not see it.
+"""What models that did not see a training row say of it, and so how hard it is.
 
 A row's *ease* is its mean margin (score of the true class less the best other, over the model's mean absolute
 margin) by models trained on a random half of the other rows: below 0 it is usually wrong, close to 0 it lies
 at the boundary. A learner without scores is asked right or wrong, 1 and -1, one for regression the negative
-squared error.
+squared error. Its *residual* is the probability of each class less 1 for the true one (prediction less
+target, for regression), the gradient of the log loss (squared error) with respect to the model's scores; its
+*error* is the length of that.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,7 +25,9 @@ from cdvm.learners.fitting import fit_models
 from cdvm.outcomes.kinds import margin_of
 from cdvm.sampling import Design, Subsets
 
-__all__ = ["difficulty_bins", "ease_of_rows"]
+__all__ = ["difficulty_bins", "ease_of_rows", "errors_of_rows", "residuals_of_rows"]
+
+Ask = Callable[[Trainer, Subsets], NDArray[np.float64]]
 
 _MODELS = 20
 _MOST_ROWS = 10_000  # of a model: a larger half says the same
@@ -40,6 +45,32 @@ def ease_of_rows(
     >>> bool(ease[split.X[:, 0] == 0].mean() > ease[split.X[:, 0] == 1].mean() > 0)
     True
     """
+    return _mean_outside(split, learner, _margin, seed, n_jobs, progress)
+
+
+def residuals_of_rows(
+    split: Split, learner: Any, *, seed: int = 0, n_jobs: int | None = -1, progress: bool | None = None
+) -> NDArray[np.float64]:
+    """Mean residual of each training row by models of half of the rows: one number a class, or one.
+
+    >>> split = Split.from_arrays([[0.0], [1.0], [2.0], [3.0]] * 6, list("aabb") * 6, random_state=0)
+    >>> residuals_of_rows(split, "logistic", n_jobs=1).shape
+    (19, 2)
+    """
+    return _mean_outside(split, learner, _residual, seed, n_jobs, progress)
+
+
+def errors_of_rows(
+    split: Split, learner: Any, *, seed: int = 0, n_jobs: int | None = -1, progress: bool | None = None
+) -> NDArray[np.float64]:
+    """Mean length of each training row's residual by models of half of the rows."""
+    return _mean_outside(split, learner, _length, seed, n_jobs, progress)
+
+
+def _mean_outside(
+    split: Split, learner: Any, ask: Ask, seed: int, n_jobs: int | None, progress: bool | None
+) -> NDArray[np.float64]:
+    """Mean of what each model says of the rows it did not see; rows that all saw get the mean of all."""
     n = split.n_rows
     trainer = make_learner(learner).bind(split, split.X)
     design = Design(n, min(0.5, _MOST_ROWS / n), seed=seed)
@@ -47,18 +78,19 @@ def ease_of_rows(
     parts = [subsets[k : k + 1] for k in range(_MODELS)]
     found = [np.empty(0)] * _MODELS  # added up in one order, whichever ends first
     with blas_threads(1), Progress("difficulty", _MODELS, enabled=progress) as bar:
-        for k, margin in fit_models(trainer, parts, _margin, n_jobs=n_jobs):
-            found[k] = margin
+        for k, said in fit_models(trainer, parts, ask, n_jobs=n_jobs):
+            found[k] = said
             bar.advance()
-    total, count = np.zeros(n), np.zeros(n)
-    for part, margin in zip(parts, found, strict=True):
+    total, count = np.zeros(found[0].shape), np.zeros(n)
+    for part, said in zip(parts, found, strict=True):
         outside = part.members.toarray()[0] == 0
-        total[outside] += margin[outside]
+        total[outside] += said[outside]
         count[outside] += 1
     seen = count > 0
-    ease = np.full(n, total.sum() / max(count.sum(), 1))
-    ease[seen] = total[seen] / count[seen]
-    return ease
+    mean = np.empty_like(total)
+    mean[:] = total.sum(axis=0) / max(count.sum(), 1)
+    mean[seen] = (total[seen].T / count[seen]).T
+    return mean
 
 
 def difficulty_bins(ease: NDArray[np.float64], bins: int, *, task: str) -> NDArray[np.int64]:
@@ -86,3 +118,14 @@ def _margin(trainer: Trainer, subsets: Subsets) -> NDArray[np.float64]:
     except InputError:  # no scores
         return np.where(trainer.predict(subsets)[0] == y, 1.0, -1.0)
     return np.asarray(margin / (np.abs(margin).mean() or 1.0))
+
+
+def _residual(trainer: Trainer, subsets: Subsets) -> NDArray[np.float64]:
+    y = trainer.split.y
+    if trainer.split.task == "regression":
+        return np.asarray(trainer.predict(subsets)[0] - y, dtype=np.float64)[:, None]
+    return np.asarray(trainer.probabilities(subsets)[0] - np.eye(trainer.split.n_classes)[y])
+
+
+def _length(trainer: Trainer, subsets: Subsets) -> NDArray[np.float64]:
+    return np.asarray(np.linalg.norm(_residual(trainer, subsets), axis=1))

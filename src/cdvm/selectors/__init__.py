@@ -9,24 +9,36 @@ from typing import Any
 from cdvm.data.split import Split
 from cdvm.errors import InputError, unknown_name
 from cdvm.selectors.base import Positions
+from cdvm.selectors.coretab import coretab
 from cdvm.selectors.coverage_centric import coverage_centric
+from cdvm.selectors.craig import craig
+from cdvm.selectors.el2n import el2n
 from cdvm.selectors.facility_location import facility_location
+from cdvm.selectors.forgetting import forgetting
+from cdvm.selectors.glister import glister
 from cdvm.selectors.hardest_right import hardest_right
 from cdvm.selectors.herding import herding
 from cdvm.selectors.influence_pruning import InfluenceProgram, Removal, influence_pruning
 from cdvm.selectors.k_center import k_center
+from cdvm.selectors.margin import margin
 from cdvm.selectors.moderate import moderate
 from cdvm.selectors.stratified import stratified
 
 __all__ = [
     "InfluenceProgram",
     "Removal",
+    "coretab",
     "coverage_centric",
+    "craig",
+    "el2n",
     "facility_location",
+    "forgetting",
+    "glister",
     "hardest_right",
     "herding",
     "influence_pruning",
     "k_center",
+    "margin",
     "moderate",
     "select_rows",
     "selector_names",
@@ -43,6 +55,12 @@ _NAMED: dict[str, Callable[..., Positions]] = {
     "moderate": moderate,
     "hardest_right": hardest_right,
     "coverage_centric": coverage_centric,
+    "margin": margin,
+    "el2n": el2n,
+    "forgetting": forgetting,
+    "craig": craig,
+    "glister": glister,
+    "coretab": coretab,
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +12,9 @@ from scipy import sparse
 from cdvm.data.split import Features, Split
 from cdvm.errors import InputError
 from cdvm.optimize.program import resolve_budget
+from cdvm.sampling import seed_of
 
-__all__ = ["Positions", "Space", "allocate", "choose"]
+__all__ = ["Positions", "Space", "allocate", "choose", "numbers_of", "refuse_regression"]
 
 Positions = NDArray[np.int64]
 Vector = NDArray[np.float64]
@@ -86,3 +88,20 @@ def choose(
     fractions = allocate(np.bincount(split.y, minlength=split.n_classes), size)
     parts = [pick(np.flatnonzero(split.y == k), int(s)) for k, s in enumerate(fractions) if s]
     return np.sort(np.concatenate(parts))
+
+
+def numbers_of(split: Split, ask: Callable[..., Vector], given: Any, learner: Any, rng: Any) -> Vector:
+    """What ``ask`` finds of every training row, such as its ease, or what it found earlier."""
+    # drawn either way, so that what follows is the same
+    seed = seed_of(rng)
+    if given is None:
+        return ask(split, learner, seed=seed)
+    found = np.asarray(given, dtype=np.float64)
+    if len(found) != split.n_rows:
+        raise InputError(f"numbers of {len(found)} rows do not fit the {split.n_rows} training rows")
+    return found
+
+
+def refuse_regression(split: Split, method: str) -> None:
+    if split.task == "regression":
+        raise InputError(f"{method} needs classes, and this is a regression split: use another method")

@@ -15,8 +15,7 @@ from sklearn.utils import check_random_state
 from cdvm.data.split import Split
 from cdvm.evaluation.difficulty import ease_of_rows
 from cdvm.optimize.program import resolve_budget
-from cdvm.sampling import seed_of
-from cdvm.selectors.base import Positions
+from cdvm.selectors.base import Positions, numbers_of
 
 __all__ = ["coverage_centric"]
 
@@ -28,6 +27,7 @@ def coverage_centric(
     budget: float,
     *,
     learner: Any = "logistic",
+    ease: Any = None,
     hardest: float = 0.1,
     random_state: Any = None,
 ) -> Positions:
@@ -40,6 +40,8 @@ def coverage_centric(
         Rows to keep, as a count or as a fraction.
     learner : str, estimator or Learner
         Whose models say what is hard, see :func:`cdvm.evaluation.difficulty.ease_of_rows`.
+    ease : ndarray, optional
+        What they said earlier; nothing is trained then.
     hardest : float
         Fraction of the rows dropped first; no more than the budget leaves room for.
     random_state : int, RandomState or None
@@ -51,7 +53,7 @@ def coverage_centric(
     """
     n, rng = split.n_rows, check_random_state(random_state)
     size = resolve_budget(budget, n)
-    ease = ease_of_rows(split, learner, seed=seed_of(rng))
+    ease = numbers_of(split, ease_of_rows, ease, learner, rng)
     left = np.argsort(ease, kind="stable")[min(int(hardest * n), n - size) :]
     edges = np.linspace(ease[left[0]], ease[left[-1]], _BINS + 1)[1:-1]
     bins = np.searchsorted(edges, ease[left], side="right")

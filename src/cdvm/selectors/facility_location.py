@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdvm.data.split import Split
+from cdvm.data.split import Features, Split
 from cdvm.selectors.base import Positions, Space, choose
 
-__all__ = ["facility_location"]
+__all__ = ["facility_location", "medoids"]
 
 _CACHED_ENTRIES = 1 << 24  # distances kept at once, 128 MB
 _LOOK_AGAIN = 32  # stale candidates whose gain is renewed together
@@ -43,9 +43,12 @@ def facility_location(
     ndarray
         Sorted positions among the training rows.
     """
-    return choose(
-        split, budget, per_class, lambda rows, size: rows[_lazy_greedy(_Distances(split.X[rows]), size)]
-    )
+    return choose(split, budget, per_class, lambda rows, size: rows[medoids(split.X[rows], size)])
+
+
+def medoids(X: Features, size: int) -> Positions:
+    """The rows of ``X`` that are together nearest to all, in the order they are chosen."""
+    return _lazy_greedy(_Distances(X), size)
 
 
 class _Distances:

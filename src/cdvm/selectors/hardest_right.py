@@ -14,14 +14,13 @@ from sklearn.utils import check_random_state
 from cdvm.data.split import Split
 from cdvm.evaluation.difficulty import ease_of_rows
 from cdvm.optimize.program import resolve_budget
-from cdvm.sampling import seed_of
-from cdvm.selectors.base import Positions
+from cdvm.selectors.base import Positions, numbers_of
 
 __all__ = ["hardest_right"]
 
 
 def hardest_right(
-    split: Split, budget: float, *, learner: Any = "logistic", random_state: Any = None
+    split: Split, budget: float, *, learner: Any = "logistic", ease: Any = None, random_state: Any = None
 ) -> Positions:
     """Choose random rows, and the hardest of those that are right.
 
@@ -32,6 +31,8 @@ def hardest_right(
         Rows to keep, as a count or as a fraction.
     learner : str, estimator or Learner
         Whose models say what is hard, see :func:`cdvm.evaluation.difficulty.ease_of_rows`.
+    ease : ndarray, optional
+        What they said earlier; nothing is trained then.
     random_state : int, RandomState or None
 
     Returns
@@ -40,7 +41,7 @@ def hardest_right(
         Sorted positions among the training rows.
     """
     size, rng = resolve_budget(budget, split.n_rows), check_random_state(random_state)
-    ease = ease_of_rows(split, learner, seed=seed_of(rng))
+    ease = numbers_of(split, ease_of_rows, ease, learner, rng)
     right = np.flatnonzero(ease > 0) if split.task == "classification" else np.arange(split.n_rows)
     hard = right[np.argsort(ease[right], kind="stable")[: size // 2]]
     others = np.setdiff1d(np.arange(split.n_rows), hard)
