@@ -2,10 +2,12 @@ import os
 
 import numpy as np
 import pytest
-from condition_cases import best_set, random_program, relaxed_optimum
+from condition_cases import best_set, random_program, relaxed_optimum, rows_of_program
+from scipy.optimize import linprog
 
 from cdvm import ImplicitAttribution, InputError, Program, solve
 from cdvm.optimize.conditions import Conditions
+from cdvm.optimize.solvers.conditioned import _repaired
 
 MANY = int(os.environ.get("CDVM_FUZZ", "60"))
 SOLVERS = {
@@ -91,3 +93,47 @@ def test_evaluation_rows_count_as_much_as_they_are_important():
     np.testing.assert_allclose(found.weights, [0, 1, 0], atol=1e-6)
     with pytest.raises(InputError, match="importance: use 3 finite numbers of at least 0"):
         Program(T, 1, importance=[1.0, -1.0, 2.0])
+
+
+def nearest(program, blocks):
+    """How far the nearest feasible weights of blocks are, by a program over rows, if there are any."""
+    above, limits, equal, values, bounds = rows_of_program(program)
+    members, n, k = program.conditions.members.toarray(), program.n_rows, len(blocks)
+    first = (members / np.maximum(members.sum(axis=1, keepdims=True), 1)).reshape(
+        k, n
+    )  # rows of a block are alike
+    wide = np.zeros(k)
+    found = linprog(
+        np.r_[np.zeros(n), np.ones(k)],
+        A_ub=np.array(
+            [np.r_[row, wide] for row in above]
+            + [np.r_[first[b], -np.eye(k)[b]] for b in range(k)]
+            + [np.r_[-first[b], -np.eye(k)[b]] for b in range(k)]
+        ),
+        b_ub=np.r_[limits, blocks, -blocks],
+        A_eq=np.array([np.r_[row, wide] for row in equal]) if equal else None,
+        b_eq=values or None,
+        bounds=[*bounds, *[(0, None)] * k],
+        method="highs",
+    )
+    return None if found.x is None else found.fun
+
+
+def test_weights_that_miss_the_conditions_are_moved_to_the_nearest_that_do_not():
+    moved = 0
+    for seed in range(MANY):
+        program = random_program(seed)
+        rng = np.random.default_rng(seed)
+        blocks = rng.random(program.conditions.members.shape[0])
+        expected = nearest(program, blocks)
+        if expected is None:
+            with pytest.raises(InputError, match="cannot be met"):
+                _repaired(program, blocks)
+            continue
+        found = _repaired(program, blocks)
+        rows = np.asarray(found @ program.conditions.members)
+        assert program.conditions.satisfied(rows, program.budget, 1e-6), seed
+        assert np.abs(found - blocks).sum() == pytest.approx(expected, abs=1e-6), seed
+        moved += expected > 1e-6
+        np.testing.assert_allclose(_repaired(program, found), found, atol=1e-8)
+    assert moved > MANY / 2
