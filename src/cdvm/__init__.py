@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from cdvm._runtime.cluster import on_cluster
     from cdvm.attribution import (
         Attribution,
+        GrownAttribution,
         ImplicitAttribution,
         MatrixAttribution,
         MixedAttribution,
@@ -67,6 +68,7 @@ __version__ = "0.1.0"
 _HOME = {
     "cdvm.attribution": [
         "Attribution",
+        "GrownAttribution",
         "ImplicitAttribution",
         "MatrixAttribution",
         "MixedAttribution",

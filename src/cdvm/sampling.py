@@ -6,12 +6,16 @@ on any worker and in chunks of any size and are always the same.
 
 Three designs: ``bernoulli`` includes each row independently with probability *p*, ``fixed`` takes exactly
 ``round(p·n)`` distinct rows, ``bootstrap`` draws ``round(p·n)`` rows with replacement.
+
+A table may grow and shrink after a design was drawn from it. Rows that came later are in none of its models.
+Rows that are gone must be in none: of models that did not draw them, the others are those of the same design
+over the rows that stay.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import IntEnum
 from typing import Any, Literal
 
@@ -142,6 +146,13 @@ class Design:
         *p*: the probability of a row, or the fraction of rows drawn.
     kind : {"bernoulli", "fixed", "bootstrap"}
     seed : int
+    recent : int
+        Rows at the end of the table that are drawn with another probability.
+    recent_inclusion : float
+    gone : tuple of int
+        Rows, by their position when the design was drawn, that have left the table since.
+    later : int
+        Rows at the end of the table that came since.
 
     Examples
     --------
@@ -156,14 +167,23 @@ class Design:
     inclusion: float = 0.03
     kind: DesignKind = "bernoulli"
     seed: int = 0
+    recent: int = 0
+    recent_inclusion: float = 0.0
+    gone: tuple[int, ...] = ()
+    later: int = 0
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "gone", tuple(self.gone))  # a list, where it was read from a file
         if self.kind not in ("bernoulli", "fixed", "bootstrap"):
             raise InputError(f"design={self.kind!r}: use 'bernoulli', 'fixed' or 'bootstrap'")
         if not 0 < self.inclusion <= 1 or (self.inclusion == 1 and self.kind != "bootstrap"):
             raise InputError(f"inclusion={self.inclusion!r}: use a probability between 0 and 1, e.g. 0.03")
         if self.n_rows < 1:
             raise InputError(f"n_rows={self.n_rows}: a design needs at least one row")
+        if self.recent and (self.kind != "bernoulli" or not 0 < self.recent_inclusion < 1):
+            raise InputError(
+                f"recent_inclusion={self.recent_inclusion!r}: use a probability, and the bernoulli design"
+            )
         if not 0 <= self.seed < 1 << 64:
             raise InputError(f"seed={self.seed}: use a whole number from 0 to 2**64 - 1")
 
@@ -172,9 +192,28 @@ class Design:
         """Rows drawn per model by the fixed and bootstrap designs; the expectation for Bernoulli."""
         return max(1, round(self.inclusion * self.n_rows))
 
+    @property
+    def n_drawn(self) -> int:
+        """Rows of the table when the design was drawn."""
+        return self.n_rows - self.later + len(self.gone)
+
     def describe(self) -> dict[str, Any]:
-        """The fields as plain values, for a manifest."""
-        return asdict(self)
+        """The fields as plain values, for a manifest; those on what changed only where something did."""
+        told = {**asdict(self), "gone": list(self.gone)}
+        since = ("recent", "recent_inclusion", "gone", "later")
+        return {name: value for name, value in told.items() if value or name not in since}
+
+    def grown(self, rows: int) -> Design:
+        """The same design, after so many rows came to the end of the table."""
+        return replace(self, n_rows=self.n_rows + rows, later=self.later + rows)
+
+    def without(self, rows: NDArray[np.int64]) -> Design:
+        """The same design, after rows left the table."""
+        own = self.n_rows - self.later  # rows of the table that it was drawn from
+        drawn = np.delete(np.arange(self.n_drawn), self.gone)
+        gone = sorted({*self.gone, *drawn[rows[rows < own]].tolist()})
+        later = self.later - int((rows >= own).sum())
+        return replace(self, n_rows=self.n_rows - len(rows), later=later, gone=tuple(gone))
 
     def take(self, models: Iterable[int]) -> Subsets:
         """Training sets of the given models, in the order given."""
@@ -183,7 +222,7 @@ class Design:
         )
         parts: list[sparse.csr_array] = []
         runs = np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1) if numbers.size else []
-        at_once = max(1, _WORDS_AT_ONCE // self.n_rows)
+        at_once = max(1, _WORDS_AT_ONCE // self.n_drawn)
         for run in runs:
             for start in range(0, len(run), at_once):
                 piece = run[start : start + at_once]
@@ -191,31 +230,52 @@ class Design:
         members = (
             sparse.vstack(parts, format="csr")
             if parts
-            else sparse.csr_array((0, self.n_rows), dtype=np.int32)
+            else sparse.csr_array((0, self.n_drawn), dtype=np.int32)
         )
-        return Subsets(sparse.csr_array(members), numbers, self.seed)
+        return Subsets(self._since(sparse.csr_array(members)), numbers, self.seed)
+
+    def _since(self, members: sparse.csr_array) -> sparse.csr_array:
+        """Membership of the rows that are in the table now."""
+        if self.gone:
+            members = sparse.csr_array(members[:, np.delete(np.arange(self.n_drawn), self.gone)])
+        if self.later:
+            members.resize(members.shape[0], self.n_rows)
+        return members
 
     def _draw(self, first: int, count: int) -> sparse.csr_array:
         if self.kind == "fixed":
-            keys = draw_words(self.seed, RandomStream.MEMBERS, first, count, self.n_rows)
-            row = np.argpartition(keys, self.size - 1, axis=1)[:, : self.size]
+            keys = draw_words(self.seed, RandomStream.MEMBERS, first, count, self.n_drawn)
+            row = np.argpartition(keys, self._drawn_size - 1, axis=1)[:, : self._drawn_size]
         else:
             # 32 bits decide a row exactly enough (2**-32) at half the cost of 64.
-            draws = self.n_rows if self.kind == "bernoulli" else self.size
+            draws = self.n_drawn if self.kind == "bernoulli" else self._drawn_size
             words = draw_words(self.seed, RandomStream.MEMBERS, first, count, -(-draws // 2))
             halves = np.ascontiguousarray(words.astype("<u8", copy=False)).view("<u4")[:, :draws]
             if self.kind == "bernoulli":
-                inside = halves < np.uint32(min(round(self.inclusion * 2**32), 2**32 - 1))
+                inside = halves < self._thresholds()
                 sizes = np.count_nonzero(inside, axis=1)
-                row = np.flatnonzero(inside) - np.repeat(np.arange(count) * self.n_rows, sizes)
+                row = np.flatnonzero(inside) - np.repeat(np.arange(count) * self.n_drawn, sizes)
                 indptr = np.concatenate([[0], np.cumsum(sizes)])
                 ones = np.ones(len(row), dtype=np.int32)
                 return sparse.csr_array(
-                    (ones, row.astype(np.int32), indptr.astype(np.int32)), shape=(count, self.n_rows)
+                    (ones, row.astype(np.int32), indptr.astype(np.int32)), shape=(count, self.n_drawn)
                 )
-            row = ((halves.astype(np.uint64) * np.uint64(self.n_rows)) >> np.uint64(32)).astype(np.int64)
-        model = np.repeat(np.arange(count), self.size)
-        return _members(model, row.ravel(), count, self.n_rows)
+            row = ((halves.astype(np.uint64) * np.uint64(self.n_drawn)) >> np.uint64(32)).astype(np.int64)
+        model = np.repeat(np.arange(count), self._drawn_size)
+        return _members(model, row.ravel(), count, self.n_drawn)
+
+    @property
+    def _drawn_size(self) -> int:
+        return max(1, round(self.inclusion * self.n_drawn))
+
+    def _thresholds(self) -> Any:
+        """Below which of 32 random bits a row is drawn: a number, or one for each row."""
+        least, recent = (min(round(p * 2**32), 2**32 - 1) for p in (self.inclusion, self.recent_inclusion))
+        if not self.recent:
+            return np.uint32(least)
+        return np.repeat(
+            np.array([least, recent], dtype=np.uint32), [self.n_drawn - self.recent, self.recent]
+        )
 
 
 def _members(

@@ -16,8 +16,9 @@ give way to the mean of the others. Centred at that mean they are 0, and so is w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -97,20 +98,20 @@ class ImplicitAttribution(Attribution):
             self._totals[:] = 0.0  # but for rounding they are
 
     @classmethod
-    def from_outcomes(cls, outcomes: Outcomes, *, compact: bool = False) -> ImplicitAttribution:
-        """The attribution of recorded outcomes.
+    def from_outcomes(cls, *outcomes: Outcomes, compact: bool = False) -> ImplicitAttribution:
+        """The attribution of recorded outcomes, several of one kind of design and of the same rows together.
 
         ``compact`` keeps the least: positions of 16 bits and outcomes of one bit each, for products that take
         about a third longer.
         """
-        design, models = outcomes.design, outcomes.models
-        step = max(1, min(max(_DRAWN // design.n_rows, len(models) // 32), _POSITIONS // design.size))
-        drawn = (design.take(models[k : k + step]).members for k in range(0, len(models), step))
-        seen_by = MembershipMatrix.stacked(drawn, design.n_rows, narrow=compact)
-        large = compact or outcomes.n_models * outcomes.n_evaluation > FLOAT_OUTCOMES
-        if outcomes.binary and large and outcomes.evaluation_rows is None:
-            return cls(seen_by, Bits(outcomes.data, outcomes.n_evaluation))
-        return cls(seen_by, outcomes.values(), outcomes.evaluation_rows)
+        first, n_models = outcomes[0], sum(some.n_models for some in outcomes)
+        seen_by = MembershipMatrix.stacked(
+            chain.from_iterable(map(_drawn, outcomes)), first.design.n_rows, narrow=compact
+        )
+        large = compact or n_models * first.n_evaluation > FLOAT_OUTCOMES
+        if first.binary and large and first.evaluation_rows is None:
+            return cls(seen_by, Bits(_stacked([some.data for some in outcomes]), first.n_evaluation))
+        return cls(seen_by, _stacked([some.values() for some in outcomes]), first.evaluation_rows)
 
     @property
     def members(self) -> sparse.csr_array:
@@ -268,6 +269,17 @@ class ImplicitAttribution(Attribution):
         bits = Bits(outcomes, m)
         small = evaluation_rows is not None or expected[0] * m <= FLOAT_OUTCOMES
         return cls(members, bits.columns(slice(None)) if small else bits, evaluation_rows)
+
+
+def _drawn(outcomes: Outcomes) -> Iterator[sparse.csr_array]:
+    """Who saw what, for some models at a time."""
+    design, models = outcomes.design, outcomes.models
+    step = max(1, min(max(_DRAWN // design.n_rows, len(models) // 32), _POSITIONS // design.size))
+    return (design.take(models[k : k + step]).members for k in range(0, len(models), step))
+
+
+def _stacked(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _out_of_bag(

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdvm.attribution.base import Attribution, Matrix, Vector, load_attribution
+from cdvm.attribution.grown import GrownAttribution
 from cdvm.attribution.implicit import ImplicitAttribution
 from cdvm.attribution.layout import Arrays, require
 from cdvm.attribution.sparsify import largest_entry
@@ -27,7 +28,9 @@ _SAMPLED = 2_000_000  # entries that decide how attributions are mixed
 _PART = re.compile(r"(\d{1,9})\.(\w+)")
 
 
-def mix_attributions(models: ImplicitAttribution, *others: Attribution) -> MixedAttribution:
+def mix_attributions(
+    models: ImplicitAttribution | GrownAttribution, *others: Attribution
+) -> MixedAttribution:
     """The combination of an attribution by models with noise-free others that is nearest to the true T.
 
     Minimising E‖T − a·M − Σ b_k·T_k‖² needs the inner products of T with each part. With the others they are

@@ -9,6 +9,8 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -96,6 +98,12 @@ class Door:
             return sparse.csr_array(features)
         return features.toarray() if sparse.issparse(features) and not sparse.issparse(train) else features
 
+    def reader(self, train: Features) -> Reader:
+        """What makes features of further rows; it holds none of the rows there are."""
+        other = copy(self)
+        other.index = None
+        return Reader(other, train[:0])
+
     def _checked(self, X: Any, name: str) -> tuple[Features, list[Any] | None, NDArray[Any] | None]:
         named = column_names(X) is not None
         if self._prepares or (self._prepare == "columns" and named):
@@ -126,6 +134,17 @@ class Door:
                 f"{some_of(twice)} name several columns: give each its own name, or sort {name} as X"
             )
         return X.select(columns) if hasattr(X, "column_names") else X[columns]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A door for rows that come later; ``empty`` are no rows, of the kind that features are."""
+
+    door: Door
+    empty: Features
+
+    def __call__(self, X: Any) -> Features:
+        return self.door.read_second(X, "X_new", self.empty)
 
 
 def check_parts(others: dict[str, tuple[Any, Any]], validation: str | None, sizes: dict[str, float]) -> None:

@@ -7,6 +7,7 @@ Everything a user passes goes through :meth:`Split.from_arrays`. Behind it featu
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -72,6 +73,8 @@ class Split:
         Whether the features are standardised.
     preparation : Preparation or None
         What made the features of a table's columns, where something did.
+    way : tuple of functions
+        How further rows of the table become such features, one step after the other.
     """
 
     X: Features
@@ -87,6 +90,7 @@ class Split:
     evaluation_rows: NDArray[np.int64] | None = None
     scaled: bool = False
     preparation: Any = None
+    way: tuple[Callable[[Any], Any], ...] = ()
 
     @property
     def n_rows(self) -> int:
@@ -148,7 +152,7 @@ class Split:
         scaler = StandardScaler(with_mean=not sparse.issparse(self.X)).fit(self.X)
         parts = {"X": self.X, "X_val": self.X_val, "X_test": self.X_test}
         scaled: dict[str, Any] = {k: None if v is None else scaler.transform(v) for k, v in parts.items()}
-        return replace(self, scaled=True, **scaled)
+        return replace(self, scaled=True, way=(*self.way, scaler.transform), **scaled)
 
     def fingerprint(self) -> str:
         """Digest of the training and validation rows: equal data, equal digest."""
@@ -253,6 +257,7 @@ class Split:
             index=None if door.index is None else door.index[rows["train"]],
             scaled=bool(getattr(door.preparation, "scale", False)),
             preparation=door.preparation,
+            way=(door.reader(train),),
             **parts,
         )
         if split.y_val is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -134,15 +135,20 @@ def _as_numbers(split: Split) -> Split:
     parts = {"X": split.X, "X_val": split.X_val, "X_test": split.X_test}
     given = {name: part for name, part in parts.items() if part is not None}
     if isinstance(split.X, RawColumns):
-        tables = {name: _known_levels(part.table) for name, part in given.items()}
-        preparation = Preparation(scale=True).fit(tables["X"])
-        made: dict[str, Any] = {name: preparation.transform(table) for name, table in tables.items()}
-        return replace(split, scaled=True, preparation=preparation, **made)
+        preparation = Preparation(scale=True).fit(_known_levels(split.X.table))
+        step: Any = partial(_prepared, preparation)
+        made: dict[str, Any] = {name: step(part) for name, part in given.items()}
+        return replace(split, scaled=True, preparation=preparation, way=(*split.way, step), **made)
     split = split.standardized()
     if sparse.issparse(split.X):
         return split
+    split = replace(split, way=(*split.way, np.nan_to_num))
     made = {name: np.nan_to_num(getattr(split, name), nan=0.0) for name in given}
     return replace(split, **made) if any(np.isnan(part).any() for part in given.values()) else split
+
+
+def _prepared(preparation: Preparation, rows: RawColumns) -> Any:
+    return preparation.transform(_known_levels(rows.table))
 
 
 def _known_levels(table: Any) -> Any:

@@ -87,6 +87,40 @@ class Outcomes:
         constant = constant[constant <= models[-1]]
         return replace(self, models=models, data=self.data[:n_models], degenerate_models=constant)
 
+    def grown(self, rows: int) -> Outcomes:
+        """The same models, which saw none of so many rows that came to the end of the table."""
+        return self._changed(self.design.grown(rows), {})
+
+    def without(self, rows: NDArray[np.int64]) -> Outcomes:
+        """The models that saw none of some training rows, and what they answered on others."""
+        seen = self.design.take(self.models).members[:, rows]
+        stays = np.asarray(seen.sum(axis=1)).ravel() == 0
+        changes: dict[str, Any] = {"models": self.models[stays], "data": self.data[stays]}
+        constant = self.degenerate_models
+        changes["degenerate_models"] = constant[np.isin(constant, changes["models"])]
+        asked = self.evaluation_rows
+        if asked is not None:
+            kept = np.flatnonzero(~np.isin(asked, rows))
+            changes["n_evaluation"] = len(kept)
+            if self.binary:
+                bits = np.unpackbits(changes["data"], axis=1, count=self.n_evaluation)
+                changes["data"] = np.packbits(bits[:, kept], axis=1)
+            else:
+                changes["data"] = np.ascontiguousarray(changes["data"][:, kept])
+        return self._changed(self.design.without(rows), changes, rows)
+
+    def _changed(
+        self, design: Design, changes: dict[str, Any], gone: NDArray[np.int64] | None = None
+    ) -> Outcomes:
+        manifest = {**self.manifest, "design": design.describe()}
+        rows = self.evaluation_rows
+        if gone is not None and rows is not None:
+            manifest["n_evaluation"] = changes["n_evaluation"]
+            if manifest["evaluation_rows"] != "all":
+                left = rows[~np.isin(rows, gone)]
+                manifest["evaluation_rows"] = (left - np.searchsorted(np.sort(gone), left)).tolist()
+        return replace(self, design=design, manifest=manifest, **changes)
+
     def save(self, path: Address) -> Address:
         """Write into a store, read back by :meth:`load`."""
         store = Store(path, self.manifest)

@@ -71,6 +71,8 @@ def record_outcomes(
         raise InputError(f"models={models!r}: use a range of at least one model, e.g. range(5000)")
     if design.n_rows != split.n_rows:
         raise InputError(f"design has {design.n_rows} rows and split {split.n_rows}: use one of that many")
+    if design.gone or design.later:
+        raise InputError("design is of a table that has changed since: draw one from the rows there are now")
     learner, n_jobs = make_learner(learner), check_jobs(n_jobs)
     outcome = outcome or ("squared_error" if split.task == "regression" else "correct")
     X, y = split.evaluation

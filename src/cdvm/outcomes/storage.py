@@ -14,7 +14,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -63,6 +63,10 @@ class Storage(ABC):
     @abstractmethod
     def rename(self, name: str, new: str) -> bool:
         """Give a file another name; False where that cannot be done."""
+
+    @abstractmethod
+    def remove(self, name: str) -> None:
+        """Remove a file, if it is there."""
 
     @abstractmethod
     def modified(self, name: str) -> float | None:
@@ -136,6 +140,10 @@ class _Directory(Storage):
         except OSError:
             return False
         return True
+
+    def remove(self, name: str) -> None:
+        with self._asked(self.path / name):
+            (self.path / name).unlink(missing_ok=True)
 
     def modified(self, name: str) -> float | None:
         try:
@@ -224,6 +232,10 @@ class _Remote(Storage):
         except Exception:  # whatever library serves the address, with errors of its own
             return False
         return True
+
+    def remove(self, name: str) -> None:
+        with self._asked("changed"), suppress(FileNotFoundError):
+            self._system.rm_file(self._file(name))
 
     def modified(self, name: str) -> float | None:
         try:

@@ -40,7 +40,7 @@ from cdvm._runtime.files import digest_of
 from cdvm.errors import InputWarning, StoreError
 from cdvm.outcomes.storage import Address, open_storage
 
-__all__ = ["Chunk", "ChunkFile", "Store", "missing_ranges", "refuse_other"]
+__all__ = ["Chunk", "ChunkFile", "Store", "empty_store", "missing_ranges", "refuse_other"]
 
 _FORMAT = 2
 _MANIFEST = "manifest.json"
@@ -219,6 +219,19 @@ class Store:
     def set_aside(self) -> list[str]:
         """Names of files that were found damaged before."""
         return sorted(name for name in self.storage.names() if name.endswith(_DAMAGED))
+
+
+def empty_store(path: Address, manifest: dict[str, Any]) -> None:
+    """Give a store another manifest, and remove everything that was recorded under the one before.
+
+    The manifest goes first: what a killed run leaves are files of another run, which no reader takes.
+    """
+    storage = open_storage(path)
+    written = {"format": _FORMAT, "checksum": digest_of(manifest), **manifest}
+    storage.write(_MANIFEST, json.dumps(written, indent=2, sort_keys=True).encode())
+    for name in storage.names():
+        if _NAME.fullmatch(name.removesuffix(_DAMAGED)) or _REQUESTED.fullmatch(name):
+            storage.remove(name)
 
 
 def _checksum(label: str, content: bytes) -> str:

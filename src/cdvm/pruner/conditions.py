@@ -14,7 +14,7 @@ from cdvm.optimize.conditions import Conditions
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["conditions_on", "importance_of", "table_conditions"]
+__all__ = ["conditions_on", "importance_of", "rows_of_table", "table_conditions"]
 
 
 def conditions_on(
@@ -38,8 +38,8 @@ def conditions_on(
         return None
     return Conditions.of(
         split.n_rows,
-        keep=_positions(split, keep, "keep"),
-        drop=_positions(split, drop, "drop"),
+        keep=rows_of_table(split, keep, "keep"),
+        drop=rows_of_table(split, drop, "drop"),
         groups=_column(split, groups, "groups"),
         at_least=at_least,
         at_most=at_most,
@@ -138,7 +138,7 @@ def _column(split: Split, values: Any, name: str) -> Any:
     return found[split.rows]
 
 
-def _positions(split: Split, rows: Any, name: str) -> NDArray[np.int64]:
+def rows_of_table(split: Split, rows: Any, name: str) -> NDArray[np.int64]:
     """Positions among the training rows, of rows of the table."""
     if rows is None:
         return np.empty(0, dtype=np.int64)
@@ -156,8 +156,8 @@ def _positions(split: Split, rows: Any, name: str) -> NDArray[np.int64]:
         raise InputError(f"{name} names a row outside 0..{split.n_table - 1}, the rows of the table")
     place = np.minimum(np.searchsorted(split.rows, given), split.n_rows - 1)
     held = given[split.rows[place] != given]
-    if held.size and name == "keep":
-        raise InputError(f"keep names row {held[0]}, which was held out and cannot be kept")
+    if held.size and name != "drop":
+        raise InputError(f"{name} names row {held[0]}, which was held out and cannot be kept")
     return np.asarray(place[split.rows[place] == given])
 
 

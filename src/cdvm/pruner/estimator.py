@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator, clone
 
 from cdvm._runtime.parameters import check, refuse_unused
 from cdvm._runtime.progress import Progress
-from cdvm.attribution.build import build_attribution
 from cdvm.data.checks import column_names
 from cdvm.data.collections import features_and_labels
 from cdvm.data.scaling import Scale, scaled_for
@@ -25,16 +24,16 @@ from cdvm.optimize.solvers.dispatch import Method
 from cdvm.outcomes.kinds import Outcome
 from cdvm.outcomes.recorded import Outcomes
 from cdvm.outcomes.recording import record_outcomes
-from cdvm.pruner.memory_plan import MemoryPlan, plan_memory
+from cdvm.pruner.growing import Growing
+from cdvm.pruner.memory_plan import plan_memory
 from cdvm.pruner.portfolio import Effort
-from cdvm.pruner.selecting import BudgetSelector
 from cdvm.pruner.settings import RULES, check_settings, refine_options
 from cdvm.sampling import N_MODELS, Design, DesignKind, default_inclusion, seed_of
 
 __all__ = ["CDVM"]
 
 
-class CDVM(BudgetSelector, BaseEstimator):  # type: ignore[misc]
+class CDVM(Growing, BaseEstimator):  # type: ignore[misc]
     """Choose the rows of a training set to keep.
 
     ``fit`` trains many small models on random subsets and estimates what every row does for every evaluation
@@ -252,7 +251,7 @@ class CDVM(BudgetSelector, BaseEstimator):  # type: ignore[misc]
         if recorded != proxy.split.fingerprint():
             raise InputError("outcomes are of other rows than split: record them anew")
         plan = plan_memory(self.memory_limit, shown, outcomes.design, outcomes.n_models, self.n_jobs)
-        return self._keep(shown, learner, proxy, outcomes, plan, seed, None)
+        return self._keep(shown, learner, proxy, (outcomes,), plan, seed, None)
 
     def _fit_split(self, split: Split, learner: Learner, seed: int, columns: Any) -> CDVM:
         check_options({"metric": self.metric} | refine_options(self.refine), split)
@@ -267,7 +266,7 @@ class CDVM(BudgetSelector, BaseEstimator):  # type: ignore[misc]
         trained = 0 if self.attribution == "similarity" else int(self.n_models)
         plan = plan_memory(self.memory_limit, split, design, trained, self.n_jobs)
         if not trained:
-            return self._keep(split, learner, proxy, None, plan, seed, columns)
+            return self._keep(split, learner, proxy, (), plan, seed, columns)
         outcomes = record_outcomes(
             proxy.split,
             plan.bounded(proxy.learner),
@@ -278,46 +277,7 @@ class CDVM(BudgetSelector, BaseEstimator):  # type: ignore[misc]
             n_jobs=plan.n_jobs,
             progress=self.progress,
         )
-        return self._keep(split, learner, proxy, outcomes, plan, seed, columns)
-
-    def _keep(
-        self,
-        split: Split,
-        learner: Learner,
-        proxy: StandIn,
-        outcomes: Outcomes | None,
-        plan: MemoryPlan,
-        seed: int,
-        columns: list[Any] | None,
-    ) -> CDVM:
-        """Take on all that was fitted at once, and nothing of an earlier fit."""
-        fitted: dict[str, Any] = {
-            "attribution_": build_attribution(
-                self.attribution,
-                split,
-                outcomes,
-                compact=plan.compact,
-                n_jobs=plan.n_jobs,
-                progress=self.progress,
-            ),
-            "split_": split,
-            "learner_": learner,
-            "proxy_": proxy.learner,
-            "_rows": proxy.split,
-            "seed_": seed,
-            "n_features_in_": int(split.X.shape[1]) if columns is None else len(columns),
-            "_plan": plan,
-        }
-        if outcomes is not None:
-            fitted["outcomes_"] = outcomes
-        if columns is not None and all(isinstance(c, str) for c in columns):
-            fitted["feature_names_in_"] = np.asarray(columns, dtype=object)
-        if split.classes is not None:
-            fitted["classes_"] = split.classes
-        own = ("_rows", "_plan", "_base", "_kept", "_strata")
-        old = {name for name in vars(self) if name.endswith("_") or name in own}
-        self.__dict__ = {name: value for name, value in vars(self).items() if name not in old} | fitted
-        return self
+        return self._keep(split, learner, proxy, (outcomes,), plan, seed, columns)
 
     def _anew(self, split: Split) -> CDVM:
         own = {name: _DEFAULTS[name] for name in ("store", "prepare", "validation", "validation_size")}

@@ -204,8 +204,8 @@ class BudgetSelector(Resampler):
         """
         check_is_fitted(self, "attribution_")
         beside = self.select() if selection is None else selection
-        outcomes = getattr(self, "outcomes_", None)
-        return explain_row(row, beside, self.split_, self.attribution_, outcomes=outcomes, top=top)
+        evidence = getattr(self, "evidence_", ())
+        return explain_row(row, beside, self.split_, self.attribution_, evidence=evidence, top=top)
 
     @abstractmethod
     def _anew(self, split: Split) -> BudgetSelector:

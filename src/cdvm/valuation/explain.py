@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdvm.attribution.base import Attribution
+from cdvm.attribution.grown import GrownAttribution
 from cdvm.attribution.implicit import ImplicitAttribution
 from cdvm.data.split import Split
 from cdvm.errors import InputError
@@ -91,10 +93,10 @@ def explain_row(
     split: Split,
     attribution: Attribution,
     *,
-    outcomes: Outcomes | None = None,
+    evidence: Sequence[Outcomes] = (),
     top: int = 5,
 ) -> Explanation:
-    """What there is to say of a row of the table, beside a selection."""
+    """What there is to say of a row of the table, beside a selection; ``evidence`` are outcomes of models."""
     found = np.flatnonzero(split.rows == row)
     if not len(found):
         raise InputError(f"row={row!r} is not among the rows that could be kept: use a position in the table")
@@ -103,7 +105,7 @@ def explain_row(
     i = int(found[0])
     influence = attribution.block([i])[0]
     error, mean_error = np.full(len(influence), np.nan), np.nan
-    if isinstance(attribution, ImplicitAttribution):
+    if isinstance(attribution, ImplicitAttribution | GrownAttribution):
         error, mean_error = attribution.stderr([i])[0], float(attribution.values_stderr()[i])
     order = np.argsort(-influence, kind="stable")
     places = np.arange(len(influence)) if split.evaluation_rows is None else split.rows[split.evaluation_rows]
@@ -115,7 +117,7 @@ def explain_row(
             if sign * influence[j] > 0
         )
 
-    right, p_value = _out_of_bag(i, split, outcomes)
+    right, p_value = _out_of_bag(i, split, evidence)
     return Explanation(
         row=int(row),
         label=split.labels(split.y[[i]])[0],
@@ -150,17 +152,23 @@ def _exchanges(
     return tuple((int(split.rows[alike[k]]), float(losses[k])) for k in best)
 
 
-def _out_of_bag(i: int, split: Split, outcomes: Outcomes | None) -> tuple[float | None, float | None]:
+def _out_of_bag(i: int, split: Split, evidence: Sequence[Outcomes]) -> tuple[float | None, float | None]:
     """How often models without the row are right about it, and how surprising its label is to them."""
-    known = outcomes is not None and (outcomes.binary or outcomes.answers is not None)
-    if outcomes is None or split.evaluation_rows is None or not known:
+    known = bool(evidence) and all(some.binary or some.answers is not None for some in evidence)
+    if not known or split.evaluation_rows is None:
         return None, None
-    place = np.flatnonzero(split.evaluation_rows == i)
-    if not len(place):
-        return None, None
-    seen = outcomes.design.take(outcomes.models).members[:, [i]].toarray().ravel() > 0
-    answers = outcomes.values()[~seen, place[0]]
+    answers = np.concatenate([_without(i, outcomes) for outcomes in evidence])
     if not len(answers):
         return None, None
-    votes = count_votes(outcomes, split) if len(split.evaluation_rows) == split.n_rows else None
+    every = len(evidence) == 1 and len(split.evaluation_rows) == split.n_rows
+    votes = count_votes(evidence[0], split) if every else None
     return float(answers.mean()), None if votes is None else float(surprise(votes)[0][i])
+
+
+def _without(i: int, outcomes: Outcomes) -> NDArray[Any]:
+    """Outcomes on a row of the models that did not see it."""
+    place = np.flatnonzero(outcomes.evaluation_rows == i)
+    if not len(place):
+        return np.empty(0)
+    seen = outcomes.design.take(outcomes.models).members[:, [i]].toarray().ravel() > 0
+    return np.asarray(outcomes.values()[~seen, place[0]])
