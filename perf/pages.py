@@ -1,0 +1,184 @@
+"""The page and the figure of ``python -m perf.models --table``.
+
+A *setting* is a data set, a number of rows, a fraction of wrong labels, a model and a budget. Within one, two
+methods are compared split by split by a two-sided paired t-test: won or lost with p < .05, else undecided;
+fewer than three splits decide nothing. A method is *above* another where its mean over the splits is larger.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import ttest_rel
+
+from cdvm.benchmark.figures.style import GREY, legend_below, panels, print_style, save
+from perf.models import MODELS, PEERS, read
+
+SETTING = ["rows", "noise", "dataset", "model", "budget"]
+_LONG = 0.01  # a way from random rows to all rows that is worth a percentage
+_LEAST = 3  # splits that can decide
+
+
+def write(out: Path) -> None:
+    lines = pd.DataFrame(read(out / "results.jsonl"))
+    whole = lines[lines.method == "all"].drop(columns=["budget", "method"])
+    lines = lines[lines.method != "all"]
+    wide = lines.pivot_table(index=[*SETTING, "split"], columns="method", values="accuracy")
+    every = whole.set_index(["rows", "noise", "dataset", "model", "split"]).accuracy
+    wide["all"] = every.reindex(wide.index.droplevel("budget")).to_numpy()
+    wide = wide.dropna(subset=["cdvm", "random", "all"])
+    text = ["# Rows for the models people use", "", _INTRODUCTION]
+    for (rows, noise), part in wide.groupby(level=["rows", "noise"]):
+        wrong = f", {noise:.0%} of the labels wrong" if noise else ""
+        text += ["", f"## {rows:,} rows{wrong}", "", *_counts(part), "", *_way(part), "", *_duels(part)]
+        text += ["", *_means(part)]
+    text += ["", *_seconds(lines, read(out / "seconds.jsonl"))]
+    (out / "README.md").write_text("\n".join(text) + "\n")
+    print("\n".join(text))
+    clean = wide[wide.index.get_level_values("noise") == 0]
+    for rows, part in clean.groupby(level="rows"):
+        _draw(part, out, f"gain_{rows}")
+
+
+_INTRODUCTION = """\
+By `python -m perf.models`: accuracy on up to 5,000 rows that had no part in choosing; *random* is the mean of
+20 draws, *cdvm* is `CDVM(model, effort="medium")`. A setting is a data set, a model and a budget; it is won or
+lost where a two-sided paired t-test over at least three splits says so (p < .05)."""
+
+
+def methods_of(wide: pd.DataFrame) -> list[str]:
+    return [m for m in ("random", *PEERS) if m in wide and wide[m].notna().any()]
+
+
+def duel(part: pd.DataFrame, other: str) -> dict[str, int]:
+    """Settings in which cdvm is above the other method, and those won, lost and undecided."""
+    found = {"settings": 0, "above": 0, "won": 0, "lost": 0, "undecided": 0}
+    for _, group in part.dropna(subset=[other]).groupby(level=SETTING):
+        gain = (group.cdvm - group[other]).to_numpy()
+        found["settings"] += 1
+        found["above"] += bool(gain.mean() > 0)
+        found[_verdict(gain)] += 1
+    return found
+
+
+def _verdict(gain: np.ndarray) -> str:
+    if len(gain) < _LEAST:
+        return "undecided"
+    p = ttest_rel(gain, np.zeros(len(gain))).pvalue if np.ptp(gain) > 0 else float(gain[0] == 0)
+    return "undecided" if not p < 0.05 else "won" if gain.mean() > 0 else "lost"
+
+
+def _counts(part: pd.DataFrame) -> list[str]:
+    duels = {m: duel(part, m) for m in methods_of(part)}
+    others = [m for m in duels if m != "random"]
+    first = [
+        bool((group.mean()["cdvm"] > group.mean()[others].dropna()).all())
+        for _, group in part.groupby(level=SETTING)
+    ]
+    splits = part.groupby(level=SETTING).size()
+    r = duels["random"]
+    beaten = np.mean([g.cdvm.mean() > g["all"].mean() for _, g in part.groupby(level=SETTING)])
+    return [
+        f"{len(splits)} settings, {splits.min()} to {splits.max()} splits each.",
+        f"Above the mean of random rows in {r['above']} of {r['settings']} "
+        f"({r['above'] / r['settings']:.0%}), significantly below in {r['lost']};",
+        f"above every other method in {sum(first)} of {len(first)} ({np.mean(first):.0%});",
+        f"above *all* rows in {beaten:.0%}.",
+    ]
+
+
+def _way(part: pd.DataFrame) -> list[str]:
+    """How much of the way from random rows to all rows is closed, where it is a point long."""
+    rows = []
+    for budget, group in part.groupby(level="budget"):
+        means = group.groupby(level=SETTING).mean()
+        length = means["all"] - means.random
+        long = length >= _LONG
+        closed = ((means.cdvm - means.random) / length)[long]
+        rows.append([f"{budget:.0%}", len(means), int(long.sum()), _percent(closed.mean())])
+    return _table(["budget", "settings", "with a way of a point", "way closed"], rows)
+
+
+def _duels(part: pd.DataFrame) -> list[str]:
+    head = ["cdvm against", "settings", "above", "won", "undecided", "lost", "mean difference"]
+    rows = []
+    for m in methods_of(part):
+        found, gain = duel(part, m), (part.cdvm - part[m]).mean()
+        counts = [found[k] for k in ("settings", "above", "won", "undecided", "lost")]
+        rows.append([m, *counts, f"{gain:+.4f}"])
+    return _table(head, rows)
+
+
+def _means(part: pd.DataFrame) -> list[str]:
+    """Mean accuracy over data sets, which are as many for every method."""
+    methods = ["cdvm", *methods_of(part), "all"]
+    means = part.groupby(level=SETTING).mean().groupby(level=["model", "budget"]).mean()
+    rows = []
+    for model in (m for m in MODELS if m in means.index.get_level_values("model")):
+        for budget, line in means.loc[model].iterrows():
+            best = line[methods[:-1]].max()
+            cells = [_bold(line[m], line[m] == best and m != "all") for m in methods]
+            rows.append([model, f"{budget:.0%}", *cells])
+    return _table(["model", "budget", *methods], rows)
+
+
+def _seconds(lines: pd.DataFrame, alone: list[dict[str, Any]]) -> list[str]:
+    timed = lines[lines.method == "cdvm"].groupby(["rows", "model"]).seconds
+    rows = [[f"{n:,}", model, f"{group.median():.0f}", f"{group.max():.0f}"] for (n, model), group in timed]
+    head = ["rows", "model", "median", "most"]
+    text = ["## Seconds", "", "Processor seconds of choosing, one budget, from the rows on:", ""]
+    text += _table(head, rows)
+    if alone:
+        waited = defaultdict(list)
+        for line in alone:
+            waited[line["rows"], line["model"]].append(line["seconds"])
+        text += ["", "Waited for one budget, all cores (`--seconds`):", ""]
+        text += _table(
+            [*head[:3], "most", "runs"],
+            [[f"{n:,}", m, f"{np.median(s):.0f}", f"{max(s):.0f}", len(s)] for (n, m), s in waited.items()],
+        )
+    return text
+
+
+def _draw(part: pd.DataFrame, out: Path, name: str) -> None:
+    """Points gained on random rows over the budget, a panel a model."""
+    shown = [m for m in MODELS if m in part.index.get_level_values("model")]
+    gain = part[["cdvm", *methods_of(part), "all"]].sub(part.random, axis=0) * 100
+    gain = gain.groupby(level=SETTING).mean().groupby(level=["model", "budget"]).mean()
+    best = gain.drop(columns=["cdvm", "random", "all"]).mean().nlargest(3).index.tolist()
+    with print_style():
+        figure, axes = panels(len(shown))
+        for ax, model in zip(axes, shown, strict=True):
+            mine = gain.loc[model]
+            x = mine.index.to_numpy() * 100
+            for m in methods_of(part):
+                if m not in ("random", *best):
+                    ax.plot(x, mine[m], color="#CCCCCC", linewidth=0.7, label="other methods")
+            for k, m in enumerate(best):
+                ax.plot(x, mine[m], marker="s^v"[k], color=["#009E73", "#E69F00", "#0072B2"][k], label=m)
+            ax.plot(x, mine["all"], color="black", linestyle=":", label="all rows")
+            ax.plot(x, mine.cdvm, color="#D55E00", marker="*", label="cdvm")
+            ax.axhline(0, color=GREY, linewidth=0.8, label="random rows")
+            top = max(mine["all"].max(), mine.cdvm.max())
+            ax.set(title=model, xlabel="rows kept, %", ylabel="points", ylim=(-top, 1.15 * top))
+        legend_below(figure, axes, first=["cdvm"])
+        save(figure, out, name)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
+    lines = ["| " + " | ".join(head) + " |", "| --- " * len(head) + "|"]
+    return lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows]
+
+
+def _percent(value: float) -> str:
+    return "" if np.isnan(value) else f"{value:.0%}"
+
+
+def _bold(value: float, best: bool) -> str:
+    text = "" if np.isnan(value) else f"{value:.3f}"
+    return f"**{text}**" if best and text else text
