@@ -47,8 +47,8 @@ def write(out: Path) -> None:
 
 _INTRODUCTION = """\
 By `python -m perf.models`: accuracy on up to 5,000 rows that had no part in choosing; *random* is the mean of
-20 draws, *cdvm* is `CDVM(model, effort="medium")`. A setting is a data set, a model and a budget; it is won or
-lost where a two-sided paired t-test over at least three splits says so (p < .05)."""
+20 draws, *cdvm* is `CDVM(model, effort="medium")`. A setting is a data set, a model and a budget;
+it is won or lost where a two-sided paired t-test over at least three splits says so (p < .05)."""
 
 
 def methods_of(wide: pd.DataFrame) -> list[str]:
