@@ -17,7 +17,7 @@ from cdvm.data.collections import is_collection, rows_of_collection
 from cdvm.data.split import Split
 from cdvm.errors import InputError
 
-__all__ = ["Candidate", "Selection", "take_rows"]
+__all__ = ["Candidate", "Limit", "Selection", "take_rows"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,31 @@ class Candidate:
     fits: int
     seconds: float
     kept: bool
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A condition on a group that binds: without it, other rows would be kept.
+
+    Attributes
+    ----------
+    group : str or number
+    limit : {"at_least", "at_most"}
+    rows : int
+        How many rows that is.
+    price : float
+        What one row more (of ``at_most``) or one fewer (of ``at_least``) would add to the objective, about.
+    """
+
+    group: Any
+    limit: str
+    rows: int
+    price: float
+
+    def __str__(self) -> str:
+        change = "more" if self.limit == "at_most" else "fewer"
+        words = self.limit.replace("_", " ")
+        return f"{words} {self.rows} of {self.group!r}: one {change} would add {self.price:.3g}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +107,8 @@ class Selection:
         Where several ways of choosing were compared: how each did, best first.
     agreement : float or None
         Rank correlation, over the sets compared, of the proxy's scores and those of the model itself.
+    limits : tuple of Limit
+        Conditions on groups that bind, the dearest first, by the multipliers of the program.
     """
 
     indices: NDArray[np.int64]
@@ -100,6 +127,7 @@ class Selection:
     fits: int | None = None
     leaderboard: tuple[Candidate, ...] | None = None
     agreement: float | None = None
+    limits: tuple[Limit, ...] = ()
 
     @classmethod
     def of_rows(cls, split: Split, rows: NDArray[np.int64], *, method: str, seconds: float) -> Selection:
@@ -158,6 +186,7 @@ class Selection:
         meta = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in arrays}
         if self.leaderboard is not None:
             meta["leaderboard"] = [asdict(line) for line in self.leaderboard]
+        meta["limits"] = [asdict(limit) for limit in self.limits]
         return save_arrays(path, "selection", meta, arrays)
 
     @classmethod
@@ -167,6 +196,7 @@ class Selection:
         def build(meta: dict[str, Any], arrays: dict[str, Any]) -> Selection:
             if meta.get("leaderboard") is not None:
                 meta["leaderboard"] = tuple(Candidate(**line) for line in meta["leaderboard"])
+            meta["limits"] = tuple(Limit(**limit) for limit in meta.get("limits", ()))
             found = cls(**meta, **arrays)
             kept = np.isin(found.indices, found.candidates).all()
             if not kept or found.weights.shape != found.candidates.shape:

@@ -88,3 +88,14 @@ def test_what_cannot_be_is_one_line(table, tmp_path, words, told):
     assert told in errors
     assert len(errors.strip().splitlines()) == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_limits_that_bind_are_told_with_their_price(table, tmp_path):
+    given = ["prune", str(table[0]), "--target", "label", "--ignore", "source,region,price,batch", *FAST]
+    more = ["--keep", "15", "--groups", "region", "--at-least", "north=12", "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(app, [*given, *more])
+    assert done.exit_code == 0, done.stderr
+    (limit,) = json.loads((tmp_path / "out" / "summary.json").read_text())["budgets"]["15rows"]["limits"]
+    assert (limit["group"], limit["limit"], limit["rows"]) == ("north", "at_least", 12)
+    assert limit["price"] > 0
+    assert "at least 12 of 'north': one fewer would add" in " ".join(done.output.split())

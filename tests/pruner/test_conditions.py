@@ -98,3 +98,31 @@ def test_weights_are_of_evaluation_rows(frame, pruner):
 def test_what_cannot_be_is_named(pruner, given, words):
     with pytest.raises(InputError, match=words):
         pruner.select(12, **given)
+
+
+def test_limits_that_bind_say_what_a_row_more_or_fewer_would_add(frame, pruner, tmp_path):
+    from cdvm import Program, Selection, solve
+    from cdvm.optimize.conditions import Conditions
+
+    region = np.where(np.arange(178) < 20, "north", "south")
+    given = {"groups": region, "at_least": {"north": 12}, "at_most": {"south": 30}}
+    found = pruner.select(20, **given)
+    (limit,) = found.limits
+    assert (limit.group, limit.limit, limit.rows) == ("north", "at_least", 12)
+    T = pruner.attribution_.dense()
+    at = [
+        solve(
+            Program(
+                T, 20, 0.5, found.kappa, conditions=Conditions.of(178, groups=region, at_least={"north": k})
+            )
+        ).objective
+        for k in (11, 12, 13)
+    ]
+    assert at[1] - at[2] >= limit.price - 1e-6 * abs(at[1])
+    assert limit.price >= at[0] - at[1] - 1e-6 * abs(at[1])
+    assert limit.price > 0.01 * abs(at[1]) / 20
+    assert str(limit).startswith("at least 12 of 'north': one fewer would add ")
+    assert Selection.load(found.save(tmp_path / "kept.npz")).limits == found.limits
+    assert pruner.select(20, groups=region, at_most=19).limits == ()
+    most = pruner.select(20, groups=pd.Series(region), at_most={"south": 10}).limits
+    assert [(one.group, one.limit, one.rows) for one in most] == [("south", "at_most", 10)]

@@ -24,10 +24,11 @@ from cdvm.optimize.path import solve_path
 from cdvm.optimize.program import Program
 from cdvm.optimize.rounding import class_floors, keep_classes, loss_of, swap_search, top_rows
 from cdvm.optimize.solvers.dispatch import DENSE_ENTRIES, Method, Solution
-from cdvm.selection import Selection
+from cdvm.selection import Limit, Selection
 
 __all__ = ["build_program", "select_by_budget"]
 
+_NOTHING = 1e-9  # of the objective: a multiplier that small is rounding
 _FITS = 5  # for each set that evaluation rows compare, where the learner has randomness
 
 
@@ -216,4 +217,20 @@ def _selection(solved: _Solved, split: Split, score: float | None, seconds: floa
         method=solution.method,
         seconds=seconds,
         score=score,
+        limits=_limits(program, solution),
     )
+
+
+def _limits(program: Program, solution: Solution) -> tuple[Limit, ...]:
+    """Conditions on groups that bind, the dearest first."""
+    conditions, found = program.conditions, []
+    for (group, word), price in solution.prices.items():
+        assert conditions is not None
+        rows = (conditions.low if word == "at_least" else conditions.high)[
+            list(conditions.names).index(group)
+        ]
+        plain = group.item() if isinstance(group, np.generic) else group
+        told = plain if isinstance(plain, str | int | float) else str(plain)
+        if price > _NOTHING * abs(solution.objective):
+            found.append(Limit(told, word, int(rows), price))
+    return tuple(sorted(found, key=lambda limit: -limit.price))

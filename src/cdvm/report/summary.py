@@ -61,6 +61,7 @@ def summarize(run: Run, others: Mapping[str, Learner] | None = None) -> dict[str
                 "rows": len(selection),
                 **{key: getattr(selection, "retained" if key == "fraction" else key) for key in told},
                 **(_ways(selection) if compared_ways else {}),
+                **({"limits": [asdict(one) for one in selection.limits]} if selection.limits else {}),
                 "evaluated_with": {
                     model: {part: asdict(found) for part, found in lines[number].items()}
                     for model, lines in compared.items()

@@ -7,8 +7,11 @@ from typing import Any
 
 from cdvm.report.columns import columns_table
 from cdvm.report.rare import rare_sentences
+from cdvm.selection import Limit
 
 __all__ = ["print_summary"]
+
+_SHOWN = 5  # limits that bind
 
 
 def print_summary(report: dict[str, Any], out: Path | None) -> None:
@@ -144,6 +147,7 @@ def _sentences(report: dict[str, Any], out: Path | None) -> list[str]:
             "Gap: what the set lacks, at most, to the largest objective of the program for as many rows; it "
             "says nothing about accuracy."
         )
+    limits = _limits(report["budgets"])
     random = f"Random rows: mean ± standard deviation of {report['random_draws']} draws."
     files = (
         ["kept rows", "selection.csv"] * bool(lines) + ["summary.json"] + ["curve.csv"] * ("curve" in report)
@@ -153,7 +157,22 @@ def _sentences(report: dict[str, Any], out: Path | None) -> list[str]:
     promise = promise[:1].upper() + promise[1:]
     if not lines:
         return [s for s in (split, how, promise, where) if s]
-    return [s for s in (split, evaluation, how, gap, *rare_sentences(report), random, promise, where) if s]
+    return [
+        s for s in (split, evaluation, how, gap, *rare_sentences(report), limits, random, promise, where) if s
+    ]
+
+
+def _limits(budgets: dict[str, Any]) -> str:
+    """Conditions on groups that bind, and what they cost."""
+    told = []
+    for name, line in budgets.items():
+        found = [Limit(**limit) for limit in line.get("limits", ())]
+        if found:
+            more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+            told.append(
+                f"{name}, objective {line['objective']:.3g}: {'; '.join(map(str, found[:_SHOWN]))}{more}"
+            )
+    return f"Limits that bind ({'. '.join(told)})." if told else ""
 
 
 def _refining(lines: list[dict[str, Any]]) -> str:
