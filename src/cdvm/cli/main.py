@@ -10,6 +10,7 @@ from cdvm.cli import outcomes
 from cdvm.cli.benchmark import run
 from cdvm.cli.benchmark_report import figures, table
 from cdvm.cli.datasets import datasets
+from cdvm.cli.explain import explain
 from cdvm.cli.friendly import Command, friendly
 from cdvm.cli.prune import prune
 from cdvm.cli.value import value
@@ -27,6 +28,7 @@ app = typer.Typer(
 
 app.command(no_args_is_help=True, cls=Command)(friendly(prune))
 app.command(no_args_is_help=True, cls=Command)(friendly(value))
+app.command(no_args_is_help=True, cls=Command)(friendly(explain))
 app.command()(friendly(datasets))
 
 benchmark = typer.Typer(

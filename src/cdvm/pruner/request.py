@@ -159,7 +159,8 @@ def _by_cdvm(
         parts = [len(selection) / split.n_rows for selection in selections.values()]
         curve = pruner.curve(parts, metric=request.metric, **conditions)
     attribution = pruner.attribution_ if request.explain else None
-    return Chosen(selections, request.method, details, attribution, smallest, curve)
+    evidence = pruner.evidence_ if request.explain else ()
+    return Chosen(selections, request.method, details, attribution, smallest, curve, evidence)
 
 
 def _by_baseline(split: Split, learner: Learner, budgets: dict[str, float], request: Request) -> Chosen:

@@ -10,6 +10,7 @@ from cdvm.data.split import Split
 from cdvm.evaluation.curve import Curve
 from cdvm.evaluation.smallest import Smallest
 from cdvm.learners import Learner
+from cdvm.outcomes.recorded import Outcomes
 from cdvm.selection import Selection
 
 __all__ = ["Chosen", "Run"]
@@ -19,8 +20,9 @@ __all__ = ["Chosen", "Run"]
 class Chosen:
     """Selections by the name of their budget, and what is to be told of how they were found.
 
-    ``attribution`` says what rows do for others, where that was estimated and is to be told; ``smallest`` is
-    there where the size was searched for, ``curve`` where one was asked for or searched on.
+    ``attribution`` says what rows do for others, where that was estimated and is to be told, and ``evidence``
+    are the outcomes of the models it is from; ``smallest`` is there where the size was searched for,
+    ``curve`` where one was asked for or searched on.
     """
 
     selections: dict[str, Selection]
@@ -29,6 +31,7 @@ class Chosen:
     attribution: Attribution | None = None
     smallest: Smallest | None = None
     curve: Curve | None = None
+    evidence: tuple[Outcomes, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
