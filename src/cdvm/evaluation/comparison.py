@@ -18,7 +18,7 @@ from cdvm.evaluation.scoring import note_answers, score_on_parts, shaped
 from cdvm.evaluation.training import RULES, Rows, Scores, SetTrainer, rows_of
 from cdvm.sampling import RandomStream, draw_words
 
-__all__ = ["Comparison", "compare_with_random", "random_sets"]
+__all__ = ["Comparison", "compare_with_random", "cross_validated", "random_sets"]
 
 _FOLDS = 5
 
@@ -98,7 +98,9 @@ def compare_with_random(
     lines = score_on_parts(run, trained, parts, made)
     all_rows = {part: float(line[-1]) for part, line in lines.items()}
     if own:
-        all_rows["outside"] = whole = _cross_validate(run, made)
+        all_rows["outside"] = whole = float(
+            made.score(split, split.evaluation[1], cross_validated(run, made)[None])[0]
+        )
         outside = np.where(np.isnan(lines["outside"]), whole, lines["outside"])
         # what makes sets comparable may lift the best beyond what there is
         lines["outside"] = outside if made.losses is None else np.minimum(outside, made.best)
@@ -123,8 +125,11 @@ def _comparison(kept: float, drawn: Scores, all_rows: float) -> Comparison:
     )
 
 
-def _cross_validate(run: SetTrainer, metric: Metric) -> float:
-    """Score on training rows of models trained on all rows but a fifth, each row by the model without it."""
+def cross_validated(run: SetTrainer, metric: Metric) -> NDArray[Any]:
+    """Answers on the evaluation rows of models trained on all rows but a fifth, each row by the one without.
+
+    Only where training rows are the evaluation rows.
+    """
     split = run.split
     X, y = split.evaluation
     fold = np.empty(split.n_rows, dtype=np.int64)
@@ -132,4 +137,4 @@ def _cross_validate(run: SetTrainer, metric: Metric) -> float:
     sets = [np.flatnonzero(fold != k) for k in range(_FOLDS)]
     note = partial(note_answers, metric, split, [y])
     answers = shaped(run.train(sets, [X], note, ask=metric.ask, once=True)[0], len(y))
-    return float(metric.score(split, y, answers[fold[split.evaluation_rows], np.arange(len(y))][None])[0])
+    return np.asarray(answers[fold[split.evaluation_rows], np.arange(len(y))])

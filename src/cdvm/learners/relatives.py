@@ -23,7 +23,7 @@ from cdvm.learners.sklearn import SklearnLearner
 from cdvm.learners.trees import BoostingLearner, ForestLearner, TreeLearner
 from cdvm.sampling import Subsets
 
-__all__ = ["StandIn", "proxy_for", "stand_in", "tree_relative"]
+__all__ = ["StandIn", "as_numbers", "proxy_for", "stand_in", "tree_relative"]
 
 # what our settings are called elsewhere: scikit-learn, LightGBM, XGBoost, CatBoost
 _ELSEWHERE = {
@@ -122,7 +122,7 @@ def stand_in(proxy: Any, learner: Learner, split: Split) -> StandIn:
     if found.task != learner.task:
         raise InputError(f"proxy={found.title!r} is for {found.task} and learner for {learner.task}")
     _try_once(learner, split)
-    return StandIn(found, _as_numbers(split))
+    return StandIn(found, as_numbers(split))
 
 
 def _try_once(learner: Learner, split: Split) -> None:
@@ -131,7 +131,8 @@ def _try_once(learner: Learner, split: Split) -> None:
     learner.predict(split, Subsets.of([rows], split.n_rows), split.X[rows[:2]])
 
 
-def _as_numbers(split: Split) -> Split:
+def as_numbers(split: Split) -> Split:
+    """The same rows with features that any model can read: standardised, missing ones at their mean."""
     parts = {"X": split.X, "X_val": split.X_val, "X_test": split.X_test}
     given = {name: part for name, part in parts.items() if part is not None}
     if isinstance(split.X, RawColumns):

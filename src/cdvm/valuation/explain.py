@@ -19,9 +19,10 @@ from cdvm.outcomes.recorded import Outcomes
 from cdvm.selection import Selection
 from cdvm.valuation.evidence import count_votes, surprise
 
-__all__ = ["Explanation", "Influence", "explain_row"]
+__all__ = ["Effects", "Explanation", "Influence", "effects_of", "explain_row"]
 
 _TRIED = 256  # rows that could take a place
+_AT_ONCE = 256  # rows of T read at once
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,42 @@ class Explanation:
         return "\n".join(lines)
 
 
+@dataclass(frozen=True)
+class Effects:
+    """What a training row does: on average, and for whom most; see :class:`Explanation`."""
+
+    value: float
+    standard_error: float
+    helps: tuple[Influence, ...]
+    hurts: tuple[Influence, ...]
+
+
+def effects_of(
+    rows: NDArray[np.int64], split: Split, attribution: Attribution, *, top: int = 5
+) -> list[Effects]:
+    """Effects of training rows, by their positions among these."""
+    places = (
+        np.arange(attribution.shape[1])
+        if split.evaluation_rows is None
+        else split.rows[split.evaluation_rows]
+    )
+    known = attribution if isinstance(attribution, ImplicitAttribution | GrownAttribution) else None
+    mean_errors = np.full(split.n_rows, np.nan) if known is None else known.values_stderr()
+    found = []
+    for part in np.array_split(rows, -(-len(rows) // _AT_ONCE)) if len(rows) else ():
+        block = attribution.block(part)
+        errors = np.full(block.shape, np.nan) if known is None else known.stderr(part)
+        for row, line, error in zip(part, block, errors, strict=True):
+            most = np.argsort(-line, kind="stable")
+            helps, hurts = most[:top][line[most[:top]] > 0], most[::-1][:top][line[most[::-1][:top]] < 0]
+            for_whom, against = (
+                tuple(Influence(int(places[j]), float(line[j]), float(error[j])) for j in some)
+                for some in (helps, hurts)
+            )
+            found.append(Effects(float(line.mean()), float(mean_errors[row]), for_whom, against))
+    return found
+
+
 def explain_row(
     row: int,
     selection: Selection,
@@ -103,29 +140,16 @@ def explain_row(
     if not np.array_equal(selection.candidates, split.rows):
         raise InputError("selection was made of other rows: pass one of this pruner's")
     i = int(found[0])
-    influence = attribution.block([i])[0]
-    error, mean_error = np.full(len(influence), np.nan), np.nan
-    if isinstance(attribution, ImplicitAttribution | GrownAttribution):
-        error, mean_error = attribution.stderr([i])[0], float(attribution.values_stderr()[i])
-    order = np.argsort(-influence, kind="stable")
-    places = np.arange(len(influence)) if split.evaluation_rows is None else split.rows[split.evaluation_rows]
-
-    def told(which: NDArray[np.intp], sign: int) -> tuple[Influence, ...]:
-        return tuple(
-            Influence(int(places[j]), float(influence[j]), float(error[j]))
-            for j in which[:top]
-            if sign * influence[j] > 0
-        )
-
+    effects = effects_of(found, split, attribution, top=top)[0]
     right, p_value = _out_of_bag(i, split, evidence)
     return Explanation(
         row=int(row),
         label=split.labels(split.y[[i]])[0],
         kept=bool(np.isin(row, selection.indices)),
-        value=float(influence.mean()),
-        standard_error=mean_error,
-        helps=told(order, 1),
-        hurts=told(order[::-1], -1),
+        value=effects.value,
+        standard_error=effects.standard_error,
+        helps=effects.helps,
+        hurts=effects.hurts,
         exchanges=_exchanges(i, selection, split, attribution, top),
         right=right,
         p_value=p_value,
