@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cdvm._runtime.files import load_arrays, save_arrays
+from cdvm._runtime.markup import tag
 from cdvm.data.collections import is_collection, rows_of_collection
 from cdvm.data.split import Split
 from cdvm.errors import InputError
@@ -150,6 +151,30 @@ class Selection:
         elif self.gap is not None:
             words.append(f"gap={self.gap:.2%}")
         return f"Selection({', '.join(words)})"
+
+    def _repr_html_(self) -> str:
+        """The same for notebooks, with the ways that were compared."""
+        kept = f"{self.retained:.1%}"
+        lines: list[tuple[str, Any]] = [("kept", f"{len(self):,} of {len(self.candidates):,} rows, {kept}")]
+        lines += [("method", self.method)]
+        if self.alpha is not None and self.kappa is not None:
+            lines += [("alpha, kappa", f"{self.alpha:g}, {self.kappa:.4g}")]
+        if self.refined:
+            less = "" if self.optimism is None else f"; {max(self.optimism, 0.0):.3f} of its gain is optimism"
+            lines += [("refined", f"by {self.fits:,} fits{less}")]
+        elif self.gap is not None:
+            lines += [("gap", f"{self.gap:.2%} of the program's objective, at most")]
+        if self.score is not None:
+            lines += [("score", f"{self.score:.3f} on the evaluation rows")]
+        lines += [("limit", str(limit)) for limit in self.limits]
+        for way in self.leaderboard or ():
+            score = f"{way.score:.3f} ± {way.standard_error:.3f}"
+            lines += [(f"{way.name}{', kept' if way.kept else ''}", score)]
+        cells = [
+            tag("tr", tag("th", name, style="text-align:left"), tag("td", words)) for name, words in lines
+        ]
+        bar = tag("meter", kept, min=0, max=1, value=f"{self.retained:.4f}", style="width:16em")
+        return tag("div", tag("strong", "Selection"), " ", bar, tag("table", tag("tbody", cells)))
 
     @property
     def refined(self) -> bool:

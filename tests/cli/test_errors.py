@@ -199,7 +199,8 @@ def test_a_refined_report_says_so(printed, optimism, words):
         (0.79, 100, "warning: the 10 kept rows are no better than random rows (0.790 against 0.800±0.020"),
         (0.8, 100, "are no better than random rows"),
         (0.81, 100, "are not clearly better than random rows (0.810 against 0.800±0.020 on the other rows)"),
-        (0.83, 100, ""),
+        (0.83, 100, "are not clearly better than random rows (0.830 against 0.800±0.020 on the other rows)"),
+        (0.85, 100, ""),  # above by more than two standard errors
         (0.8, 10, ""),  # all rows are kept: nothing to compare
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -115,7 +117,10 @@ def prune(
         float | None, typer.Option(help="Time for the searches of a budget, about.", show_default="any")
     ] = None,
     scale: Scale = None,
-    out: Annotated[Path | None, typer.Option(help="Directory for the kept rows and the report.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Directory for the kept rows and the summary.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="File for a page about the rows and scores, e.g. report.html.")
+    ] = None,
     keep_if: KeepIf = "",
     drop_if: DropIf = "",
     groups: Groups = "",
@@ -129,7 +134,8 @@ def prune(
         str | None, typer.Option(help="Memory the command may use in all, e.g. 4GB.", show_default="any")
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Write into an output directory that is not empty.")
+        bool,
+        typer.Option("--force", help="Write into an output directory that is not empty, replace a report."),
     ] = False,
     seed: Seed = 0,
     jobs: Jobs = -1,
@@ -151,13 +157,14 @@ def prune(
         from cdvm.cli.friendly import warn
         from cdvm.cli.parsing import parse_limits, parse_part, parse_spending, parse_test
         from cdvm.datasets.source import load_source
-        from cdvm.errors import InputError
+        from cdvm.errors import InputError, redacted
         from cdvm.evaluation.metrics import make_metric
         from cdvm.learners import make_learner
         from cdvm.pruner.conditions import table_conditions
         from cdvm.pruner.request import Request, choose_rows
-        from cdvm.report.files import names_of_files, write_selections
-        from cdvm.report.output import check_directory, refuse_inputs
+        from cdvm.report.files import names_of_files, write_results
+        from cdvm.report.html.page import page_of
+        from cdvm.report.output import check_directory, check_page, refuse_inputs
         from cdvm.report.run import Run
         from cdvm.report.summary import doubts_about, summarize
         from cdvm.report.terminal import print_summary
@@ -187,12 +194,14 @@ def prune(
         at_score=score,
         confidence=parse_part("--confidence", confidence),
         curve=curve,
+        explain=report is not None,
     )
     searched = "--within" * bool(within) or "--score" * (score is not None)
     budgets = parse_spending(spend, keep, cost, searched=searched, curve=curve)
     limits = {"at_least": parse_limits("--at-least", at_least), "at_most": parse_limits("--at-most", at_most)}
     check_request(request)
-    check_directory(out, force=force, apart_from=store)
+    check_directory(out, force=force and (out is not None or report is None), apart_from=store)
+    check_page(report, out, force=force, inputs=[table])
     others = {name: make_learner(name) for word in evaluate_with or [] for name in word.split(",")}
     source = load_source(
         table,
@@ -216,11 +225,18 @@ def prune(
         cost=cost,
         **limits,
     )
+    labels = asked["groups"] if groups else None
+    if groups and at_least is None and at_most is None:  # then they are for the report alone
+        if report is None:
+            raise InputError("--groups is about --at-least, --at-most and --report: add one of them")
+        del asked["groups"]
     if asked and method != "cdvm":
         raise InputError(f"--method {method} knows no conditions: use cdvm, or leave them out")
     if out is not None:
         names = names_of_files(source, budgets, curve=curve or request.searches)
         refuse_inputs([out / name for name in names], source.files)
+    if report is not None:
+        refuse_inputs([report], source.files, argument="report")
     chosen = choose_rows(source.split, source.learner, budgets, request, asked)
     run = Run(
         name=source.name,
@@ -233,8 +249,18 @@ def prune(
         jobs=jobs,
     )
     summary = summarize(run, others)
-    if out is not None:
-        write_selections(out, source, chosen, summary)
-    print_summary(summary, out)
+    page = ""
+    if report is not None:
+        page = page_of(
+            run,
+            summary,
+            command=redacted(shlex.join(["cdvm", *sys.argv[1:]])),
+            name=Path(source.name).name,
+            frame=source.table.frame,
+            groups=labels,
+            groups_name=groups,
+        )
+    write_results(source, chosen, summary, out=out, at=report, page=page)
+    print_summary(summary, out, report)
     for doubt in doubts_about(summary):
         warn(doubt)

@@ -44,7 +44,7 @@ _SAME: tuple[str, ...] = (
     "protocol",
     "refine",
 )
-_SAME += ("groups", "together", "cost", "within", "confidence", "curve")
+_SAME += ("groups", "together", "cost", "within", "confidence", "curve", "report")
 _SAME += (
     "dataset",
     "target",

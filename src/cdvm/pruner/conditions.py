@@ -14,7 +14,7 @@ from cdvm.optimize.conditions import Conditions
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["conditions_on", "importance_of", "rows_of_table", "table_conditions"]
+__all__ = ["check_length", "conditions_on", "importance_of", "rows_of_table", "table_conditions"]
 
 
 def conditions_on(
@@ -126,14 +126,18 @@ def importance_of(split: Split, weights: Any) -> NDArray[np.float64] | None:
     return found
 
 
+def check_length(split: Split, values: Any, name: str) -> None:
+    """Complain unless there is an entry for each row of the table."""
+    length = values.shape[0] if hasattr(values, "shape") else len(values)
+    if length != split.n_table:
+        raise InputError(f"{name} has {length} entries: use one for each of the table's {split.n_table} rows")
+
+
 def _column(split: Split, values: Any, name: str) -> Any:
     """The entries of the training rows."""
     if values is None:
         return None
-    if len(values) != split.n_table:
-        raise InputError(
-            f"{name} has {len(values)} entries: use one for each of the table's {split.n_table} rows"
-        )
+    check_length(split, values, name)
     found = np.asarray(values, dtype=None if hasattr(values, "dtype") else object)
     return found[split.rows]
 

@@ -38,7 +38,7 @@ from cdvm.outcomes.storage import Address, inside
 from cdvm.outcomes.store import empty_store
 from cdvm.pruner.conditions import rows_of_table
 from cdvm.pruner.memory_plan import MemoryPlan, plan_memory
-from cdvm.pruner.selecting import BudgetSelector
+from cdvm.pruner.reporting import Reporter
 from cdvm.sampling import Design, DesignKind
 
 __all__ = ["Growing"]
@@ -46,10 +46,9 @@ __all__ = ["Growing"]
 _OFTENER = 4.0  # new rows are in a subset, at most, than old ones at the first fit
 
 
-class Growing(BudgetSelector):
+class Growing(Reporter):
     """The part of the estimator that takes on what was fitted, and changes it with the table."""
 
-    evidence_: tuple[Outcomes, ...]
     n_features_in_: int
     _stores: tuple[Address | None, ...]
     _changes: int

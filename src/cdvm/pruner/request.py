@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cdvm._runtime.cluster import on_cluster
@@ -136,15 +136,7 @@ def _by_cdvm(
         n_jobs=request.jobs,
         random_state=request.seed,
     ).fit_split(split)
-    details = {
-        "effort": pruner.effort,
-        "proxy": None if pruner.proxy_ is pruner.learner_ else pruner.proxy_.title,
-        "models": pruner.outcomes_.n_models,
-        "inclusion": pruner.outcomes_.design.inclusion,
-        "degenerate_models": pruner.outcomes_.degenerate,
-        "rows_without_attribution": pruner.attribution_.n_unusable,
-        "fit_seconds": time.perf_counter() - started,
-    }
+    seconds = time.perf_counter() - started
     smallest = curve = None
     if request.searches:
         sure: dict[str, Any] = {} if request.confidence is None else {"confidence": request.confidence}
@@ -158,9 +150,8 @@ def _by_cdvm(
     if request.curve:
         parts = [len(selection) / split.n_rows for selection in selections.values()]
         curve = pruner.curve(parts, metric=request.metric, **conditions)
-    attribution = pruner.attribution_ if request.explain else None
-    evidence = pruner.evidence_ if request.explain else ()
-    return Chosen(selections, request.method, details, attribution, smallest, curve, evidence)
+    found = pruner.told(selections, explained=request.explain, fit_seconds=seconds)
+    return replace(found, smallest=smallest, curve=curve)
 
 
 def _by_baseline(split: Split, learner: Learner, budgets: dict[str, float], request: Request) -> Chosen:

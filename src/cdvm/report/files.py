@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cdvm._runtime.files import write_whole
 from cdvm.datasets.source import Source
 from cdvm.evaluation.curve import Curve
 from cdvm.plots import plot_curve
@@ -17,7 +18,7 @@ from cdvm.selection import Selection
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["names_of_files", "write_selections"]
+__all__ = ["names_of_files", "write_results", "write_selections"]
 
 
 def names_of_files(source: Source, budgets: Iterable[str], *, curve: bool = False) -> list[str]:
@@ -30,8 +31,31 @@ def _kept_name(source: Source, budget: str) -> str:
     return f"kept-{budget}{source.table.suffix}"
 
 
-def write_selections(out: Path, source: Source, chosen: Chosen, report: dict[str, Any]) -> None:
-    """Kept rows per budget, ``selection.csv``, ``summary.json`` and the curve: all of them or none."""
+def write_results(
+    source: Source,
+    chosen: Chosen,
+    summary: dict[str, Any],
+    *,
+    out: Path | None,
+    at: Path | None,
+    page: str,
+) -> None:
+    """What was chosen into the directory ``out``, and the page ``at`` its path, which may be in there."""
+    inside = out is not None and at is not None and at.absolute().parent == out.absolute()
+    if out is not None:
+        write_selections(out, source, chosen, summary, {at.name: page} if at is not None and inside else {})
+    if at is not None and not inside:
+        write_whole(at, page.encode())
+
+
+def write_selections(
+    out: Path,
+    source: Source,
+    chosen: Chosen,
+    report: dict[str, Any],
+    pages: Mapping[str, str] | None = None,
+) -> None:
+    """Kept rows per budget, ``selection.csv``, ``summary.json``, the curve and pages: all of them or none."""
     with together(out) as staging:
         for name, selection in chosen.selections.items():
             source.table.write_rows(selection.indices, staging / _kept_name(source, name))
@@ -41,6 +65,8 @@ def write_selections(out: Path, source: Source, chosen: Chosen, report: dict[str
             chosen.curve.save(staging / "curve.csv")
             _draw(chosen.curve, staging / "curve.svg")
         (staging / "summary.json").write_text(json.dumps(report, indent=2) + "\n")
+        for name, text in (pages or {}).items():
+            (staging / name).write_text(text, encoding="utf-8")
 
 
 def _selections(source: Source, selections: dict[str, Selection]) -> pd.DataFrame:

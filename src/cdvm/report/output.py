@@ -18,7 +18,18 @@ from pathlib import Path
 from cdvm._runtime.files import machine_name
 from cdvm.errors import InputError
 
-__all__ = ["check_directory", "check_file", "refuse_inputs", "refuse_present", "together"]
+__all__ = [
+    "PAGES",
+    "check_directory",
+    "check_file",
+    "check_page",
+    "refuse_inputs",
+    "refuse_present",
+    "together",
+]
+
+PAGES = (".html", ".htm")
+"""How names of pages end."""
 
 _LIST = "files"  # in a staging directory: what is being moved out of it
 _LEFTOVER = re.compile(r"\.(?P<name>.*)\.cdvm-(?P<host>[0-9a-f]{8})-(?P<pid>\d+)\.part")
@@ -51,35 +62,57 @@ def refuse_present(out: Path, names: Iterable[str], *, force: bool) -> None:
 
 
 def check_file(
-    out: Path | None, endings: Iterable[str], *, force: bool, inputs: Iterable[Path | None]
+    out: Path | None,
+    endings: Iterable[str],
+    *,
+    force: bool,
+    inputs: Iterable[Path | None],
+    argument: str = "out",
 ) -> None:
-    """Refuse an output file that is there, that is one of the inputs, or that cannot be written."""
+    """Refuse an output file that is there, that is one of the inputs, or that cannot be written.
+
+    ``argument`` is what messages call it.
+    """
     if out is None:
         if force:
-            raise InputError("force=True is about a file to write: add out=, or leave it out")
+            raise InputError(f"force=True is about a file to write: add {argument}=, or leave it out")
         return
-    if not out.name.lower().endswith(tuple(endings)):
-        raise InputError(f"out={str(out)!r} has no known ending: use {', '.join(endings)}")
+    _check_ending(out, endings, argument)
     if os.path.isdir(out):
-        raise InputError(f"out={str(out)!r} is a directory: name a file")
+        raise InputError(f"{argument}={str(out)!r} is a directory: name a file")
     if not os.path.isdir(out.absolute().parent):
-        raise InputError(f"out={str(out)!r} cannot be written: name a file in a directory that exists")
-    with _readable(out):
+        raise InputError(f"{argument}={str(out)!r} cannot be written: name a file in a directory that exists")
+    with _readable(out, argument):
         _probe(out.absolute().parent, out.name)
-    refuse_inputs([out], inputs)
+    refuse_inputs([out], inputs, argument=argument)
     if os.path.lexists(out) and not force:
         raise InputError(
-            f"out={str(out)!r} is there already: name another file, or add force=True to replace it"
+            f"{argument}={str(out)!r} is there already: name another file, or add force=True to replace it"
         )
 
 
-def refuse_inputs(outputs: Iterable[Path], inputs: Iterable[Path | None]) -> None:
+def check_page(page: Path | None, out: Path | None, *, force: bool, inputs: Iterable[Path | None]) -> None:
+    """:func:`check_file` for a page, which may go into an output directory that is not there yet."""
+    if page is None:
+        return
+    if out is not None and page.absolute().parent == out.absolute() and not os.path.lexists(out):
+        _check_ending(page, PAGES, "report")
+    else:
+        check_file(page, PAGES, force=force, inputs=inputs, argument="report")
+
+
+def _check_ending(out: Path, endings: Iterable[str], argument: str) -> None:
+    if not out.name.lower().endswith(tuple(endings)):
+        raise InputError(f"{argument}={str(out)!r} has no known ending: use {', '.join(endings)}")
+
+
+def refuse_inputs(outputs: Iterable[Path], inputs: Iterable[Path | None], *, argument: str = "out") -> None:
     """No output may be a table that is read, by whatever path."""
     read = [path for path in inputs if path is not None and os.path.exists(path)]
     for out in outputs:
         for path in read:
             if os.path.exists(out) and os.path.samefile(out, path):
-                raise InputError(f"out= would overwrite {path}, which is read: name another place")
+                raise InputError(f"{argument}= would overwrite {path}, which is read: name another place")
 
 
 @contextmanager
@@ -173,13 +206,15 @@ def _probe(directory: Path, name: str) -> None:
 
 
 @contextmanager
-def _readable(out: Path) -> Iterator[None]:
+def _readable(out: Path, argument: str = "out") -> Iterator[None]:
     """What the system refuses, in one line."""
     try:
         yield
     except OSError as error:
         reason = error.strerror or error
-        raise InputError(f"out={str(out)!r} cannot be written ({reason}): name another place") from error
+        raise InputError(
+            f"{argument}={str(out)!r} cannot be written ({reason}): name another place"
+        ) from error
 
 
 def _nearest(path: Path) -> Path:

@@ -10,6 +10,7 @@ from cdvm.data.split import Split
 from cdvm.evaluation.curve import Curve
 from cdvm.evaluation.smallest import Smallest
 from cdvm.learners import Learner
+from cdvm.learners.relatives import StandIn
 from cdvm.outcomes.recorded import Outcomes
 from cdvm.selection import Selection
 
@@ -20,15 +21,16 @@ __all__ = ["Chosen", "Run"]
 class Chosen:
     """Selections by the name of their budget, and what is to be told of how they were found.
 
-    ``attribution`` says what rows do for others, where that was estimated and is to be told, and ``evidence``
-    are the outcomes of the models it is from; ``smallest`` is there where the size was searched for,
-    ``curve`` where one was asked for or searched on.
+    ``attribution`` says what rows do for others, where that was estimated and is to be told, ``evidence`` are
+    the outcomes of the models it is from, and ``proxy`` is what trained them; ``smallest`` is there where the
+    size was searched for, ``curve`` where one was asked for or searched on.
     """
 
     selections: dict[str, Selection]
     method: str
     details: dict[str, Any]
     attribution: Attribution | None = None
+    proxy: StandIn | None = None
     smallest: Smallest | None = None
     curve: Curve | None = None
     evidence: tuple[Outcomes, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
 from cdvm.evaluation.comparison import compare_with_random
 from cdvm.evaluation.metrics import make_metric
@@ -15,7 +15,12 @@ from cdvm.report.rare import tell_classes
 from cdvm.report.run import Chosen, Run
 from cdvm.selection import Selection
 
-__all__ = ["doubts_about", "summarize"]
+__all__ = ["PARTS", "Verdict", "doubts_about", "judge", "part_of", "summarize"]
+
+PARTS = {"test": "held-out rows", "validation": "validation rows", "outside": "other rows"}
+"""What parts of a table are called, those with the least part in choosing first."""
+
+Verdict = Literal["better", "unclear", "no better", "all rows"]
 
 _DRAWS = 20
 
@@ -95,19 +100,32 @@ def _ways(selection: Selection) -> dict[str, Any]:
     }
 
 
+def part_of(parts: Mapping[str, Any]) -> str:
+    """Of the parts that were scored on, the one that had the least part in choosing."""
+    return next(part for part in PARTS if part in parts)
+
+
+def judge(report: dict[str, Any], line: dict[str, Any]) -> Verdict:
+    """Whether a budget's rows are better than random ones, as :attr:`Comparison.above_random` has it."""
+    parts = line["evaluated_with"][report["learner"]]
+    found = parts[part_of(parts)]
+    if line["rows"] == report["candidates"]:
+        return "all rows"
+    above = found["kept"] - found["random"]
+    if above <= 0:
+        return "no better"
+    return "unclear" if above <= 2 * found["random_std"] / math.sqrt(report["random_draws"]) else "better"
+
+
 def doubts_about(report: dict[str, Any]) -> Iterator[str]:
-    """Budgets whose rows are no better than random ones, on the rows that had the least part in choosing."""
-    shown = {"test": "held-out rows", "validation": "validation rows", "outside": "other rows"}
+    """Budgets whose rows are no better than random ones."""
     for line in report["budgets"].values():
         parts = line["evaluated_with"][report["learner"]]
-        part = next(part for part in shown if part in parts)
-        found = parts[part]
-        if line["rows"] == report["candidates"]:  # random rows are the same rows
-            continue
+        part = part_of(parts)
+        found, verdict = parts[part], judge(report, line)
         error = found["random_std"] / math.sqrt(report["random_draws"])
-        above = found["kept"] - found["random"]
-        numbers = f"{found['kept']:.3f} against {found['random']:.3f}±{error:.3f} on the {shown[part]}"
-        if above <= 0:
+        numbers = f"{found['kept']:.3f} against {found['random']:.3f}±{error:.3f} on the {PARTS[part]}"
+        if verdict == "no better":
             yield f"the {line['rows']} kept rows are no better than random rows ({numbers})"
-        elif above <= error:
+        elif verdict == "unclear":
             yield f"the {line['rows']} kept rows are not clearly better than random rows ({numbers})"

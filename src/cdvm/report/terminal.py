@@ -14,7 +14,7 @@ __all__ = ["print_summary"]
 _SHOWN = 5  # limits that bind
 
 
-def print_summary(report: dict[str, Any], out: Path | None) -> None:
+def print_summary(report: dict[str, Any], out: Path | None, page: Path | None = None) -> None:
     """A table for every model, and a few sentences."""
     from rich.console import Console
 
@@ -29,6 +29,8 @@ def print_summary(report: dict[str, Any], out: Path | None) -> None:
         console.print(_leaderboard(report))
     for sentence in _sentences(report, out):
         console.print(sentence, highlight=False)
+    if page is not None:
+        console.print(f"All of this and more is in {page}.", highlight=False, soft_wrap=True)
 
 
 def _is_remarkable(column: dict[str, Any]) -> bool:

@@ -1,0 +1,1 @@
+"""One page that tells all of a run: gathered here as plain values, then written as HTML."""
