@@ -1,9 +1,13 @@
 # make demo   prune a bundled data set and show the result
 # make test   run the whole test suite
+# make lint   format, style and types
 # make bench  measure learners and solvers against their peers
 # make bench-valuation  measure data values against pyDVL, which gets an environment of its own
 # make mutants  change single expressions of the mathematics and see whether the tests notice: an hour or two;
 #             make mutants ROOM=optimize SAMPLE=200 for some of one room
+# make coverage  the tests, and which lines they run
+# make wheel  build the wheel, install it into an empty environment and prune a data set there
+# make docs   the documentation site in build/docs: tutorials are run, warnings are errors
 # make soak   kill runs, damage stores, stop servers, fill a disk, and compare with runs left alone
 PYTHON ?= python3
 VENV := .venv
@@ -15,7 +19,7 @@ ROUNDS ?= 5
 SEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint bench bench-valuation mutants soak clean
+.PHONY: demo test lint coverage docs wheel bench bench-valuation mutants soak clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.core
@@ -38,6 +42,22 @@ bench-valuation: $(VENV)/.dev $(PEER)/.installed
 
 soak: $(VENV)/.soak
 	$(BIN)/python -m soak --rounds $(ROUNDS) --seed $(SEED)
+
+coverage: $(VENV)/.dev
+	$(BIN)/python -m pytest -n auto --dist worksteal -q --cov=cdvm --cov-report=term --cov-report=html:build/coverage
+
+# into an environment that has nothing else
+wheel: $(VENV)/.dev
+	rm -rf build/wheel && mkdir -p build/wheel
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir build/wheel .
+	$(PYTHON) -m venv build/wheel/env
+	build/wheel/env/bin/python -m pip install --quiet build/wheel/*.whl
+	cd build/wheel && env/bin/cdvm prune --dataset wine --keep 10% --models 500 --out kept
+	build/wheel/env/bin/cdvm --version
+
+docs: $(VENV)/.docs
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m sphinx -W --keep-going -q docs build/docs
+	@echo "Open build/docs/index.html"
 
 mutants: $(VENV)/.mutants
 	$(BIN)/python -m mutation $(ROOM) $(if $(SAMPLE),--sample $(SAMPLE))
@@ -65,6 +85,10 @@ $(VENV)/.bench: $(VENV)/.dev
 
 $(VENV)/.soak: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,soak]'
+	@touch $@
+
+$(VENV)/.docs: pyproject.toml constraints.txt | $(VENV)/.python
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[docs]'
 	@touch $@
 
 $(VENV)/.mutants: $(VENV)/.dev

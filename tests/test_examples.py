@@ -12,7 +12,7 @@ mpl.use("Agg")
 
 from matplotlib import pyplot
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
 
 
 def run(name: str) -> dict[str, Any]:

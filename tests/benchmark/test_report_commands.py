@@ -75,3 +75,30 @@ def test_protocols_are_not_mixed(results, tmp_path):
     assert "another protocol" in found.output
     assert "name is 'clean' there and 'paper' here" in found.output
     assert not (tmp_path / "clean" / "tables").exists()
+
+
+def test_claims_are_printed_and_put_where_a_text_marks_them(results, tmp_path):
+    found = runner.invoke(app, ["benchmark", "claims", str(results.parent)])
+    assert found.exit_code == 0, found.output
+    values = dict(line.split(": ", 1) for line in found.output.splitlines())
+    assert values["paper.repetitions"] == "2"
+    won, lost, undecided = map(int, values["paper.refined.against.Random"].split(" / "))
+    assert (won, lost, undecided) == (0, 0, int(values["paper.settings"]))  # two repetitions decide nothing
+    text = tmp_path / "page.md"
+    text.write_text("in <!--claim paper.refined.above_all-->?<!--/claim--> settings")
+    filled = runner.invoke(app, ["benchmark", "claims", str(results.parent), "--fill", str(text)])
+    assert "filled" in filled.output
+    assert f"-->{values['paper.refined.above_all']}<!--/claim-->" in text.read_text()
+    again = runner.invoke(app, ["benchmark", "claims", str(results.parent), "--fill", str(text)])
+    assert "as it was" in again.output
+
+
+def test_a_claim_without_results_is_named_and_nothing_is_written(results, tmp_path):
+    text = tmp_path / "page.md"
+    text.write_text("<!--claim paper.repetitions-->9<!--/claim--> <!--claim clean.magic-->9<!--/claim-->")
+    before = text.read_text()
+    found = runner.invoke(app, ["benchmark", "claims", str(results.parent), "--fill", str(text)])
+    assert found.exit_code == 2
+    assert "clean.magic" in found.output
+    assert text.read_text() == before
+    assert "no results of a protocol" in runner.invoke(app, ["benchmark", "claims", str(tmp_path)]).output

@@ -446,7 +446,9 @@ def test_help_shows_an_example_and_version_is_printed(run):
     assert "cdvm prune train.csv --target label" in " ".join(run("prune", "--help").stdout.split())
     from cdvm import __version__
 
-    assert run("--version").stdout.strip() == f"cdvm {__version__}"
+    first, libraries = run("--version").stdout.splitlines()
+    assert first == f"cdvm {__version__}"
+    assert f"numpy {np.__version__}" in libraries
 
 
 def test_help_and_import_load_nothing_heavy():

@@ -1,4 +1,4 @@
-"""``cdvm benchmark table`` and ``cdvm benchmark figures``: what a run found."""
+"""``cdvm benchmark table``, ``figures`` and ``claims``: what a run found."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cdvm._runtime.files import write_whole
 from cdvm.cli.options import Force
 from cdvm.errors import InputError
 from cdvm.report.output import refuse_present, together
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from cdvm.benchmark.results import Results
 
-__all__ = ["figures", "table"]
+__all__ = ["claims", "figures", "table"]
 
 ResultDirectories = Annotated[
     list[Path],
@@ -91,6 +92,41 @@ def figures(
         typer.echo(f"{out / name}.png, .svg")
     for name, why in found.missing.items():
         typer.echo(f"{name} is left out: it {why}")
+
+
+def claims(
+    results: Annotated[
+        Path,
+        typer.Argument(
+            help="Directory above those of the protocols: paper, clean, noisy.", show_default=False
+        ),
+    ],
+    fill: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Texts whose marked numbers are to be replaced; may be repeated.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Print every number that texts may state, computed from results, or put them into the texts.
+
+    A text marks a number as `<!--claim clean.refined.above_all-->36 of 36<!--/claim-->`. Three numbers with
+    strokes are settings won, lost and undecided by a paired test.
+
+    Example: `cdvm benchmark claims results --fill README.md`
+    """
+    from cdvm.benchmark.claims import claims_of, fill_claims
+
+    values = claims_of(results)
+    texts = {path: path.read_text(encoding="utf-8") for path in fill or []}
+    filled = {path: fill_claims(text, values) for path, text in texts.items()}
+    for path, text in filled.items():
+        if text != texts[path]:
+            write_whole(path, text.encode())
+        typer.echo(f"{path}: {'filled' if text != texts[path] else 'as it was'}")
+    if not fill:
+        for name, value in values.items():
+            typer.echo(f"{name}: {value}")
 
 
 def _place(

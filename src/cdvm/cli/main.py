@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
+from cdvm._runtime.versions import versions
 from cdvm.cli import outcomes
 from cdvm.cli.benchmark import run
-from cdvm.cli.benchmark_report import figures, table
+from cdvm.cli.benchmark_report import claims, figures, table
 from cdvm.cli.datasets import datasets
 from cdvm.cli.explain import explain
 from cdvm.cli.friendly import Command, friendly
@@ -21,7 +22,6 @@ app = typer.Typer(
     name="cdvm",
     help="Which rows of a training set should be kept?",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
@@ -32,12 +32,13 @@ app.command(no_args_is_help=True, cls=Command)(friendly(explain))
 app.command()(friendly(datasets))
 
 benchmark = typer.Typer(
-    help="Compare methods as the paper does: run, then table and figures.", no_args_is_help=True
+    help="Compare methods as the paper does: run, then table, figures and claims.", no_args_is_help=True
 )
 app.add_typer(benchmark, name="benchmark")
 benchmark.command(no_args_is_help=True)(friendly(run))
 benchmark.command(no_args_is_help=True)(friendly(table))
 benchmark.command(no_args_is_help=True)(friendly(figures))
+benchmark.command(no_args_is_help=True)(friendly(claims))
 
 _outcomes = typer.Typer(
     help="Train models in parts: several runs into one store, its state, and merging stores.",
@@ -51,16 +52,22 @@ app.add_typer(_outcomes, name="outcomes")
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from cdvm import __version__
-
-        typer.echo(f"cdvm {__version__}")
+        first, *others = (f"{name} {number}" for name, number in versions().items())
+        typer.echo(first)
+        typer.echo(", ".join(others))
         raise typer.Exit
 
 
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and stop.")
+        bool,
+        typer.Option(
+            "--version",
+            callback=_version,
+            is_eager=True,
+            help="Show the version, also of libraries, and stop.",
+        ),
     ] = False,
 ) -> None:
     pass

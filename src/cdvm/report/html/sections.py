@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from cdvm._runtime.markup import Markup, join, tag
+from cdvm._runtime.versions import versions
 from cdvm.report.html.breakdown import Breakdown
 from cdvm.report.html.looking import Findings
 from cdvm.report.html.tables import Column, columns, note, pairs, table
-from cdvm.report.html.versions import versions
 from cdvm.selection import Limit
 
 __all__ = ["column_section", "look_section", "map_section", "settings_section", "shares"]

@@ -1,0 +1,113 @@
+"""Numbers that texts state, computed from results, and put where the texts name them.
+
+A text marks a number by a name: ``<!--claim clean.refined.above_all-->36 of 36<!--/claim-->``, which a reader
+of the page does not see. A comparison with a rival is told as *wins / losses / undecided* over settings (a
+data set and a budget): won or lost where Wilcoxon's signed-rank test over repetitions has p < 0.05.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from cdvm.benchmark.results import Results
+from cdvm.benchmark.tables.summary import REFINED, main_rows, means, runtimes
+from cdvm.benchmark.tables.wins import BEST_OF, claims, win_counts
+from cdvm.errors import InputError
+
+__all__ = ["claims_of", "fill_claims", "marked_claims"]
+
+_MARK = re.compile(r"(<!--claim ([\w.+-]+)-->)(.*?)(<!--/claim-->)", re.DOTALL)
+_SHORT = (  # words of a line of the table of claims, and its name
+    (r"Random within", "random_within"),
+    (r"CDVM5k within", "cdvm5k_within"),
+    (r"CDVM \(best of .*\) above", "cdvm.above_baselines"),
+    (r"CDVM \(best of .*\) best", "cdvm.above_all"),
+    (rf"{re.escape(REFINED)} above every other", "refined.above_all"),
+    (rf"{re.escape(REFINED)} above the paper's", "refined.above_published"),
+    (rf"{re.escape(REFINED)} not below (CDVM5k|CDVM) ", "refined.not_below"),
+    (rf"{re.escape(REFINED)} minus (CDVM5k|CDVM), mean points, all", "refined.points"),
+    (rf"{re.escape(REFINED)} minus (CDVM5k|CDVM), mean points, 5", "refined.points_at_5"),
+    (rf"{re.escape(REFINED)} at 5 % within 2", "refined.within_2_points"),
+    (rf"{re.escape(REFINED)} at 5 % above all", "refined.above_all_rows"),
+)
+
+
+def claims_of(home: str | Path) -> dict[str, str]:
+    """Every claim that the results below a directory allow, ``protocol.name`` → value.
+
+    Parameters
+    ----------
+    home : path
+        A directory with one directory for each protocol, as ``cdvm benchmark run --out`` wrote it.
+    """
+    found: dict[str, str] = {}
+    for place in sorted(Path(home).iterdir()):
+        if (place / "protocol.json").exists() and place.name in ("paper", "clean", "noisy"):
+            told = _claims(Results.open(place).frame)
+            found |= {f"{place.name}.{name}": value for name, value in told.items()}
+    if not found:
+        raise InputError(
+            f"{home} holds no results of a protocol: name the directory above paper, clean and noisy"
+        )
+    return found
+
+
+def _claims(frame: pd.DataFrame) -> dict[str, str]:
+    rows = main_rows(frame)
+    contenders = means(rows[rows["method"] != "All"])
+    fewest, most = contenders["repetitions"].min(), contenders["repetitions"].max()
+    found = {
+        "settings": str(contenders[["dataset", "percent"]].drop_duplicates().shape[0]),
+        "repetitions": f"{most}" if fewest == most else f"{fewest} to {most}",
+        "core_minutes": f"{_core_seconds(rows) / 60:.0f}",
+    }
+    for line in claims(frame).itertuples():
+        name = _name(str(line.claim))
+        if name is not None:
+            counted = f"{line.holds} of {line.of}"
+            found[name] = counted if line.of else f"{line.value:+.1f}"  # type: ignore[operator,str-format]
+    for who, group in (("refined", [REFINED]), ("cdvm", [*BEST_OF, "CDVM"])):
+        for line in win_counts(frame, group).itertuples():
+            undecided = line.settings - line.clear_wins - line.clear_losses  # type: ignore[operator]
+            if line.rival != REFINED:
+                found[f"{who}.against.{line.rival}"] = (
+                    f"{line.clear_wins} / {line.clear_losses} / {undecided}"
+                )
+    return found
+
+
+def _name(claim: str) -> str | None:
+    for words, name in _SHORT:
+        if match := re.match(words, claim):
+            return f"{name}.{match[1]}" if match.groups() else name
+    return None
+
+
+def _core_seconds(rows: pd.DataFrame) -> float:
+    """Processor seconds of all repetitions and methods of the main table."""
+    table = runtimes(rows)
+    counts = rows.groupby(["dataset", "method"])["repetition"].nunique().rename("repetitions").reset_index()
+    merged = table.merge(counts, on=["dataset", "method"])
+    return float((merged["total"] * merged["repetitions"]).sum())
+
+
+def marked_claims(text: str) -> list[tuple[str, str]]:
+    """Name and value of every number that a text marks."""
+    return [(match[2], match[3]) for match in _MARK.finditer(text)]
+
+
+def fill_claims(text: str, values: Mapping[str, str]) -> str:
+    """The text with every marked number replaced by its value.
+
+    >>> fill_claims("in <!--claim clean.settings-->3<!--/claim--> settings", {"clean.settings": "36"})
+    'in <!--claim clean.settings-->36<!--/claim--> settings'
+    """
+    if unknown := sorted({name for name, _ in marked_claims(text)} - set(values)):
+        raise InputError(
+            f"no results for the claims {', '.join(unknown)}: known are {', '.join(sorted(values))}"
+        )
+    return _MARK.sub(lambda match: match[1] + values[match[2]] + match[4], text)
