@@ -65,18 +65,16 @@ def _claims(frame: pd.DataFrame) -> dict[str, str]:
         "repetitions": f"{most}" if fewest == most else f"{fewest} to {most}",
         "core_minutes": f"{_core_seconds(rows) / 60:.0f}",
     }
-    for line in claims(frame).itertuples():
-        name = _name(str(line.claim))
+    for line in claims(frame).to_dict("records"):
+        name = _name(str(line["claim"]))
         if name is not None:
-            counted = f"{line.holds} of {line.of}"
-            found[name] = counted if line.of else f"{line.value:+.1f}"  # type: ignore[operator,str-format]
+            found[name] = f"{line['holds']} of {line['of']}" if line["of"] else f"{line['value']:+.1f}"
     for who, group in (("refined", [REFINED]), ("cdvm", [*BEST_OF, "CDVM"])):
-        for line in win_counts(frame, group).itertuples():
-            undecided = line.settings - line.clear_wins - line.clear_losses  # type: ignore[operator]
-            if line.rival != REFINED:
-                found[f"{who}.against.{line.rival}"] = (
-                    f"{line.clear_wins} / {line.clear_losses} / {undecided}"
-                )
+        for line in win_counts(frame, group).to_dict("records"):
+            won, lost = int(line["clear_wins"]), int(line["clear_losses"])
+            if line["rival"] != REFINED:
+                undecided = int(line["settings"]) - won - lost
+                found[f"{who}.against.{line['rival']}"] = f"{won} / {lost} / {undecided}"
     return found
 
 
