@@ -18,6 +18,8 @@ from cdvm.benchmark.task import Task
 from cdvm.cli.main import app
 from cdvm.errors import InputError
 from cdvm.evaluation.scoring import evaluate_sets
+from cdvm.selectors import InfluenceProgram
+from cdvm.valuation.influence import influence_vectors
 
 SMALL = Protocol(
     "small",
@@ -103,10 +105,21 @@ def test_models_are_trained_once_and_shared():
     assert [len(piece.models) for piece, _ in task._recorded[0.1]] == [500, 500]
 
 
-def test_influence_optimisation_is_the_best_of_its_sets():
+@pytest.mark.parametrize(("name", "by"), [("InfOpt", "accuracy"), ("InfOpt-val", "validation")])
+def test_influence_optimisation_is_the_best_of_its_sets(name, by):
     task = Task(get_protocol("paper").replace(budgets=(20, 40), train=80, validation=40, test=40), "wine", 0)
-    choices, _ = get_method("InfOpt").run(task)
-    assert [len(c.rows) for c in choices] == [20, 40]
+    program = InfluenceProgram(influence_vectors(task.split, "logistic", damping=0.01))
+    choices, _ = get_method(name).run(task)
+    for choice in choices:
+        sets = [
+            program.solve(size).keep(choice.budget, reverse=reverse, seed=task.seed)
+            for size in (20, 40)
+            for reverse in (False, True)
+        ]
+        scores = task.scored([choice.rows, *sets])[by]
+        assert len(choice.rows) == choice.budget
+        assert scores[0] == scores[1:].max()
+        assert len(np.unique(scores[1:])) > 1
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,20 @@ def test_both_directions_divide_the_rows():
     assert len(removal.keep(0.1)) == 5
 
 
+def test_rows_marked_alike_are_kept_at_random_with_a_seed():
+    removal = InfluenceProgram(vectors(60, 5, shift=0.0)).solve(10)
+    untouched = np.flatnonzero(removal.weights < 1e-9)
+    sets = [removal.keep(20, seed=seed) for seed in range(200)]
+    assert all(np.isin(rows, untouched).all() for rows in sets)
+    counts = np.bincount(np.concatenate(sets), minlength=60)[untouched]
+    expected = 200 * 20 / len(untouched)
+    assert abs(counts - expected).max() < 5 * np.sqrt(expected)
+    np.testing.assert_array_equal(removal.keep(20, seed=3), sets[3])
+    # by length, always the same
+    longest = untouched[np.argsort(-removal.lengths[untouched])[:20]]
+    np.testing.assert_array_equal(removal.keep(20), np.sort(longest))
+
+
 def test_rows_without_influence_go_first():
     Z = vectors(30, 40)
     Z[[3, 17]] = 0.0

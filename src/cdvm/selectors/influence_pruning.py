@@ -105,11 +105,15 @@ class Removal:
     iterations: int
     lengths: Vector
 
-    def keep(self, budget: float, *, reverse: bool = False) -> Positions:
-        """Sorted positions of the rows least marked (most marked, if ``reverse``)."""
+    def keep(self, budget: float, *, reverse: bool = False, seed: int | None = None) -> Positions:
+        """Sorted positions of the rows least marked (most marked, if ``reverse``).
+
+        Rows marked alike go by the length of their vectors or, with a seed, at random.
+        """
         kept = resolve_budget(budget, len(self.weights))
         marked = np.round(self.weights, 9)
-        order = np.lexsort((np.arange(len(marked)), -self.lengths, marked))
+        next_ = -self.lengths if seed is None else np.random.default_rng(seed).random(len(marked))
+        order = np.lexsort((np.arange(len(marked)), next_, marked))
         return np.sort(order[::-1][:kept] if reverse else order[:kept])
 
 

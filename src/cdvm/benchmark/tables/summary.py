@@ -33,7 +33,10 @@ __all__ = [
 ]
 
 REFINED = "CDVM+refine"
-_ORDER = (REFINED, "CDVM5k", "CDVM10k", "CDVM-n", "CDVM", "CDVM5k-nokappa", "InfOpt", "DataOOB", "Banzhaf")
+_ORDER = (
+    *(REFINED, "CDVM5k", "CDVM10k", "CDVM-n", "CDVM", "CDVM5k-nokappa"),
+    *("InfOpt", "InfOpt-val", "DataOOB", "Banzhaf"),
+)
 _LAST = ("Random", "All")
 _VARIANT = re.compile(r"CDVM\d+k(-p\d+)?(-nokappa|-default)?|Banzhaf\d+k|DataOOB-high|.*@\d+")
 _NEEDED = ("protocol", "dataset", "method", "budget", "retained", "repetition", "draw", "accuracy")
