@@ -1,9 +1,9 @@
-"""The questions after "which rows": ``python -m perf.questions promise costs update``.
+"""The questions after "which rows": ``python -m perf.questions promise costs update domain``.
 
 *promise*: the smallest set within one point of all rows, by ``CDVM.smallest``, and what it loses on rows held
 out from everything. *costs*: at equal spending, rows chosen with their prices in the program, by value per
 price, without regard to prices, and at random. *update*: rows that come in later, by ``CDVM.update`` and by a
-fit of all rows anew.
+fit of all rows anew. *domain*: rows for another domain, by evaluation rows from there and from here.
 
 One line of JSON for every setting in ``<question>.jsonl``; lines that are there are not computed again, so a
 run that was stopped goes on with the same command. ``--table`` writes ``README.md`` beside them.
@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.datasets import load_digits
 from sklearn.preprocessing import StandardScaler
 
 from cdvm import CDVM, InputError, Subsets
@@ -33,6 +34,7 @@ TABLES = {
     "promise": ("digits", "optdigits", "nomao", "adult", "fried"),
     "costs": ("digits", "nomao", "adult"),
     "update": ("digits", "optdigits", "nomao", "adult"),
+    "domain": ("turned digits", "digits with more ink", "people of 60 and over"),
 }
 SPENT = (0.05, 0.1, 0.2)
 N_MODELS = 1000
@@ -141,30 +143,68 @@ def _without_prices(pruner: CDVM, price: Any, spend: float) -> Any:
 
 
 def update(name: str, number: int, n_rows: int) -> Iterator[Line]:
-    """Seconds and accuracy of rows that come in later."""
+    """Seconds and accuracy of rows that come in later, and of two fits of all rows."""
     X, y, X_test, y_test = load(name, n_rows, number)
-    old = round(len(y) / 1.1)
-    pruner = pruner_of(number).fit(X[:old], y[:old])
+    old, settings = round(len(y) / 1.1), {"n_models": 3000, "solver": "first_order"}
+    grown = pruner_of(number, **settings).fit(X[:old], y[:old])
     started = time.process_time()
-    pruner.update(X[old:], y[old:])
-    updated = time.process_time() - started
+    grown.update(X[old:], y[old:])
+    seconds = {"update": time.process_time() - started}
     started = time.process_time()
-    anew = pruner_of(number).fit(X, y)
-    fitted = time.process_time() - started
-    T, other = pruner.attribution_.dense(), anew.attribution_.dense()
+    anew = pruner_of(number + 1000, **settings).fit(X, y)
+    seconds["anew"] = time.process_time() - started
+    again = pruner_of(number + 2000, **settings).fit(X, y)
+    pruners = {"update": grown, "anew": anew, "again": again}
+    T = {way: pruner.attribution_.dense().ravel() for way, pruner in pruners.items()}
+    alike = {way: float(np.corrcoef(T[way], T["again"])[0, 1]) for way in ("update", "anew")}
     for part in (0.05, 0.1, 0.3):
-        ways = {"update": pruner.select(part).rows, "anew": anew.select(part).rows}
-        right = correct(anew, X, list(ways.values()), X_test, y_test).mean(axis=1)
-        shared = len(np.intersect1d(*ways.values())) / len(ways["anew"])
-        line = {"part": part, "accuracy": dict(zip(ways, right.tolist(), strict=True)), "shared": shared}
-        line |= {"seconds": {"update": updated, "anew": fitted}}
-        yield line | {"correlation": float(np.corrcoef(T.ravel(), other.ravel())[0, 1])}
+        sets = {way: pruner.select(part).rows for way, pruner in pruners.items()}
+        right = correct(anew, X, list(sets.values()), X_test, y_test).mean(axis=1)
+        shared = {way: float(np.isin(sets[way], sets["again"]).mean()) for way in ("update", "anew")}
+        line = {"part": part, "accuracy": dict(zip(sets, right.tolist(), strict=True)), "shared": shared}
+        yield line | {"seconds": seconds, "correlation": alike}
+
+
+def domain(name: str, number: int, n_rows: int) -> Iterator[Line]:
+    """Accuracy on rows of another domain, of rows chosen for it and for the domain they are from."""
+    X, y, other = _domains(name)
+    rng = np.random.default_rng(number)
+    there = rng.permutation(np.flatnonzero(other))
+    target, test = there[:150], there[150 : 150 + min(2000, (len(there) - 150) * 2 // 3)]
+    here = rng.permutation(np.setdiff1d(np.arange(len(y)), np.r_[target, test]))
+    source, pool = here[:150], here[150 : 150 + n_rows]
+    for refine in (False, 600):
+        sets, pruner = {}, pruner_of(number, solver="first_order", refine=refine)
+        for way, rows in (("target", target), ("source", source)):
+            pruner.fit(X[pool], y[pool], X[rows], y[rows])
+            sets[way] = [pruner.select(part).rows for part in (0.05, 0.1)]
+        for k, part in enumerate((0.05, 0.1)):
+            draws = [rng.choice(len(pool), len(sets["target"][k]), replace=False) for _ in range(5)]
+            chosen = [sets["target"][k], sets["source"][k], *draws]
+            right = correct(pruner, X[pool], chosen, X[test], y[test]).mean(axis=1)
+            found = {"target": right[0], "source": right[1], "random": right[2:].mean()}
+            yield {"part": part, "refined": bool(refine), "accuracy": found, "there": other[pool].mean()}
+
+
+def _domains(name: str) -> tuple[Any, Any, Any]:
+    """Rows of two domains, and which are of the other."""
+    if name == "people of 60 and over":
+        table = load_dataset("adult")
+        X = np.asarray(table.X, dtype=np.float64)
+        return X, np.asarray(table.y), X[:, list(table.table.columns).index("age")] >= 60
+    X, y = load_digits(return_X_y=True)
+    if name == "digits with more ink":
+        return X, y, X.sum(axis=1) > np.quantile(X.sum(axis=1), 0.75)
+    turned = np.random.default_rng(0).random(len(y)) < 0.25
+    X[turned] = np.rot90(X[turned].reshape(-1, 8, 8), axes=(1, 2)).reshape(-1, 64)
+    return X, y, turned
 
 
 QUESTIONS: dict[str, Callable[[str, int, int], Iterator[Line]]] = {
     "promise": promise,
     "costs": costs,
     "update": update,
+    "domain": domain,
 }
 
 
@@ -192,6 +232,7 @@ def table(out: Path) -> None:
     """What was found, as Markdown."""
     text = ["# The questions people ask next", *_promises(read(out / "promise.jsonl"))]
     text += [*_costs(read(out / "costs.jsonl")), *_updates(read(out / "update.jsonl"))]
+    text += _other_domains(read(out / "domain.jsonl"))
     (out / "README.md").write_text("\n".join(text) + "\n")
     print("\n".join(text))
 
@@ -257,19 +298,47 @@ def _updates(lines: list[Line]) -> Iterator[str]:
     if not lines:
         return
     yield "\n## A tenth more rows\n"
-    yield "`update` against a fit of all rows anew: seconds of one core, accuracy on held-out rows of models"
-    yield "on the rows that either keeps, the rows that both keep, and the correlation of the entries of T.\n"
-    yield "| table | kept | splits | seconds, update | anew | accuracy, update | anew | apart | both | T |"
-    yield "| --- " * 10 + "|"
+    yield "`update` against a fit of all rows anew, 3,000 models: seconds of one core; accuracy on other rows"
+    yield "of models on the rows that each keeps, and the difference with its standard error; the rows that a"
+    yield "second fit with another seed keeps too, and the correlation of the entries of T with its own.\n"
+    yield (
+        "| table | kept | splits | seconds, update | anew | accuracy, update | anew | difference | "
+        "kept by both, update | anew | T, update | anew |"
+    )
+    yield "| --- " * 12 + "|"
     for (name, part), group in _groups(lines, "table", "part").items():
-        seconds = [np.mean([line["seconds"][way] for line in group]) for way in ("update", "anew")]
-        scores = [np.array([line["accuracy"][way] for line in group]) for way in ("update", "anew")]
-        apart = scores[0] - scores[1]
+        found = {
+            key: {way: np.array([line[key][way] for line in group]) for way in ("update", "anew")}
+            for key in ("seconds", "accuracy", "shared", "correlation")
+        }
+        apart = found["accuracy"]["update"] - found["accuracy"]["anew"]
         error = apart.std(ddof=1) / np.sqrt(len(apart)) if len(apart) > 1 else np.nan
-        cells = [name, f"{part:.0%}", len(group), *(f"{s:.1f}" for s in seconds)]
-        cells += [*(f"{s.mean():.4f}" for s in scores), f"{apart.mean():+.4f} ± {error:.4f}"]
-        both = [np.mean([line[key] for line in group]) for key in ("shared", "correlation")]
-        yield _line([*cells, f"{both[0]:.0%}", f"{both[1]:.2f}"])
+        cells = [name, f"{part:.0%}", len(group), *(f"{s.mean():.1f}" for s in found["seconds"].values())]
+        cells += [*(f"{s.mean():.4f}" for s in found["accuracy"].values())]
+        cells += [
+            f"{apart.mean():+.4f} ± {error:.4f}",
+            *(f"{s.mean():.0%}" for s in found["shared"].values()),
+        ]
+        yield _line([*cells, *(f"{s.mean():.2f}" for s in found["correlation"].values())])
+
+
+def _other_domains(lines: list[Line]) -> Iterator[str]:
+    if not lines:
+        return
+    yield "\n## Another domain\n"
+    yield "Accuracy on further rows of the target domain, of models on rows chosen with 150 evaluation rows"
+    yield "of it, with 150 of the source domain, and at random.\n"
+    yield "| target | of it in the pool | kept | refined | splits | target | source | random | difference |"
+    yield "| --- " * 9 + "|"
+    for (name, refined, part), group in _groups(lines, "table", "refined", "part").items():
+        found = [
+            np.array([line["accuracy"][way] for line in group]) for way in ("target", "source", "random")
+        ]
+        apart = found[0] - found[1]
+        error = apart.std(ddof=1) / np.sqrt(len(apart)) if len(apart) > 1 else np.nan
+        there = np.mean([line["there"] for line in group])
+        cells = [name, f"{there:.0%}", f"{part:.0%}", "yes" if refined else "no", len(group)]
+        yield _line([*cells, *(f"{s.mean():.3f}" for s in found), f"{apart.mean():+.3f} ± {error:.3f}"])
 
 
 def _line(cells: list[Any]) -> str:

@@ -182,6 +182,23 @@ def test_rows_gone_are_gone_from_the_store(rows, tmp_path):
     assert pruner.attribution_.dense() == pytest.approx(by_loops_of_times(pruner), abs=1e-5)
 
 
+def test_a_store_at_an_address_grows_and_forgets_too(rows):
+    import fsspec
+
+    X, y = rows
+    address = "memory://growing/runs"
+    pruner = CDVM("ridge", **QUICK | {"n_models": 60}, store=address).fit(X[:100], y[:100])
+    pruner.update(X[100:140], y[100:140]).forget([7, 120])
+    assert pruner._stores == (address, f"{address}/change-1", f"{address}/change-2")
+    for outcomes, place in zip(pruner.evidence_, pruner._stores, strict=True):
+        assert (Outcomes.load(place).data == outcomes.data).all()
+    files = [name for name in fsspec.filesystem("memory").find("/growing/runs") if name.endswith(".npy")]
+    assert sum(int(name.split("/")[-1][9:17]) - int(name.split("/")[-1][:8]) for name in files) == sum(
+        outcomes.n_models for outcomes in pruner.evidence_
+    )
+    fsspec.filesystem("memory").rm("/growing", recursive=True)
+
+
 def by_loops_of_times(pruner):
     """As :func:`by_loops`, with models of one time together."""
     from dataclasses import replace
