@@ -263,3 +263,28 @@ def test_rows_that_are_held_out_are_not_forgotten(rows):
     pruner.forget([kept])
     assert pruner.split_.n_table == 177
     assert np.setdiff1d(np.arange(177), pruner.split_.rows).tolist() == (held - (held > kept)).tolist()
+
+
+def test_refining_begins_with_the_rows_kept_before(rows):
+    X, y = rows
+    pruner = CDVM("ridge", **QUICK, refine=400).fit(X[:150], y[:150])
+    before = pruner.select(15)
+    begun = []
+    note = {"fits": 50, "callback": lambda fits, kept: begun.append((fits, pruner.split_.rows[kept]))}
+    pruner.update(X[150:], y[150:]).set_params(refine=note)
+
+    def first(budget, **given):
+        begun.clear()
+        assert len(pruner.select(budget, **given)) == budget
+        return begun[0][1].tolist()
+
+    assert first(15, start=before) == before.indices.tolist() != first(15)
+    more = first(18, start=before)
+    assert len(more) == 18
+    assert np.isin(before.indices, more).all()
+    assert np.isin(first(10, start=before.indices), before.indices).all()
+    for given in ({"start": before, "keep": [1]}, {"start": [500]}):
+        with pytest.raises(InputError, match="start"):
+            pruner.select(15, **given)
+    with pytest.raises(InputError, match="start= is where refining begins: use it with CDVM"):
+        pruner.set_params(refine=False).select(15, start=before)

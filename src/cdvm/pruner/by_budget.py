@@ -64,6 +64,7 @@ def select_by_budget(
     refining: dict[str, Any] | None = None,
     conditions: Conditions | None = None,
     importance: NDArray[np.float64] | None = None,
+    start: NDArray[np.int64] | None = None,
     metric: Any = None,
     seed: int = 0,
     n_jobs: int | None = -1,
@@ -89,6 +90,8 @@ def select_by_budget(
         On the training rows. Where they have costs, budgets are what may be spent.
     importance : ndarray, optional
         Of every evaluation row.
+    start : ndarray, optional
+        Training rows that refining begins with, see :func:`_begin`.
     metric : str or scikit-learn scorer, optional
         What evaluation rows compare sets by.
     seed, n_jobs, progress : as elsewhere
@@ -120,6 +123,8 @@ def select_by_budget(
         chosen = best[budget]
         selection = _selection(chosen, split, scores.get(chosen.rows.tobytes()), seconds)
         if refining is not None:
+            if start is not None:
+                selection = replace(selection, indices=split.rows[_begin(start, chosen)])
             more = {} if conditions is None else {"conditions": conditions, "budget": budget}
             refined = refine(
                 selection, split, learner, **({"seed": seed, "metric": metric} | runs | refining | more)
@@ -128,6 +133,15 @@ def select_by_budget(
             selection = replace(refined, objective=objective, gap=gap)
         selections.append(selection)
     return selections
+
+
+def _begin(start: NDArray[np.int64], chosen: _Solved) -> NDArray[np.int64]:
+    """Rows to begin with, as many as the budget: of largest weight, and then of those that were chosen."""
+    weight, size = chosen.solution.weights, len(chosen.rows)
+    first = start[np.argsort(-weight[start], kind="stable")]
+    further = np.setdiff1d(chosen.rows, start)
+    further = further[np.argsort(-weight[further], kind="stable")]
+    return np.sort(np.concatenate([first, further])[:size])
 
 
 def _solve(

@@ -24,7 +24,7 @@ from cdvm.optimize.feasibility import can_be_met
 from cdvm.optimize.program import Program, resolve_budget
 from cdvm.optimize.solvers.dispatch import Method
 from cdvm.pruner.by_budget import build_program, select_by_budget
-from cdvm.pruner.conditions import conditions_on, importance_of
+from cdvm.pruner.conditions import conditions_on, importance_of, rows_of_table
 from cdvm.pruner.memory_plan import MemoryPlan
 from cdvm.pruner.portfolio import Effort, Portfolio, find_strata
 from cdvm.pruner.resampling import Resampler
@@ -75,6 +75,7 @@ class BudgetSelector(Resampler):
         together: Any = None,
         costs: Any = None,
         weights: Any = None,
+        start: Any = None,
     ) -> Any:
         """The rows to keep for a budget, or for each of several.
 
@@ -96,6 +97,9 @@ class BudgetSelector(Resampler):
         costs : sequence with a number for each row, optional
         weights : sequence with a number for each evaluation row (or row of the table), optional
             How important it is to be right there.
+        start : Selection or positions, optional
+            Where refining begins in the place of the program's rows: those kept before an update, say. The
+            program's are added or the weakest taken away where the budget is another.
 
         Returns
         -------
@@ -116,6 +120,12 @@ class BudgetSelector(Resampler):
             costs=costs,
         )
         asked: dict[str, Any] = {"conditions": conditions, "importance": importance_of(self.split_, weights)}
+        if start is not None:
+            if self.refine is False or conditions is not None:
+                wrong = "CDVM(refine=True)" if self.refine is False else "no conditions"
+                raise InputError(f"start= is where refining begins: use it with {wrong}, or leave it out")
+            given = start.indices if isinstance(start, Selection) else start
+            asked["start"] = rows_of_table(self.split_, given, "start")
         budget = self.budget if budget is None else budget
         if isinstance(budget, Iterable) and not isinstance(budget, str):
             return self._select_all(list(budget), **asked)
@@ -236,6 +246,7 @@ class BudgetSelector(Resampler):
         *,
         conditions: Conditions | None = None,
         importance: NDArray[np.float64] | None = None,
+        start: NDArray[np.int64] | None = None,
     ) -> list[Selection]:
         if "_base" not in vars(self):
             self._base = build_program(self.attribution_, dense=self._plan.dense, progress=self.progress)
@@ -254,6 +265,7 @@ class BudgetSelector(Resampler):
             refining=None if self.refine is False else refine_options(self.refine),
             conditions=conditions,
             importance=importance,
+            start=start,
             metric=self.metric,
             **own,
         )
