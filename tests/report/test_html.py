@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -366,7 +367,7 @@ def test_a_table_that_grew_has_a_page(tmp_path):
     assert [plane["row"][k] for k in plane["kept"][0]] == keep.indices.tolist()
     k = plane["kept"][0][-1]
     assert plane["effects"][str(k)][0] == pytest.approx(pruner.explain(plane["row"][k], keep).value, rel=1e-2)
-    models = dict(zip(read(text).texts("dt"), read(text).texts("dd"), strict=True))["models"]
+    models = dict(zip(read(text).texts("dt"), read(text).texts("dd"), strict=True))["subset models"]
     assert int(models) == sum(o.n_models for o in pruner.evidence_) > before
 
 
@@ -377,3 +378,14 @@ def test_limits_that_bind_are_told_with_their_price(pruner, table, tmp_path):
     text = pruner.report(tmp_path / "r.html", keep).read_text(encoding="utf-8")
     assert f"10.0%, {told}." in read(text).texts("p", **{"class": "note"})
     assert told in read(keep._repr_html_()).texts("td")
+
+
+def test_the_example_is_what_the_guide_says():
+    root = Path(__file__).parents[2]
+    text = (root / "docs" / "example-report.html").read_text(encoding="utf-8")
+    assert len(text.encode()) < 1_000_000
+    command = read(text).texts("code")[0]
+    assert command.startswith("cdvm prune --dataset digits --keep 5%,10%,30%")
+    assert f"\n{command}\n" in (root / "docs" / "guide.md").read_text(encoding="utf-8")
+    assert "(docs/example-report.html)" in (root / "README.md").read_text(encoding="utf-8")
+    assert len(plane_in(text)["row"]) == plane_in(text)["n"]

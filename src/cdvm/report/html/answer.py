@@ -67,13 +67,15 @@ def _compared(above: float, what: str) -> str:
 def _card(report: dict[str, Any], line: dict[str, Any], part: str) -> Markup:
     found, verdict = line["evaluated_with"][report["learner"]][part], judge(report, line)
     std, above = found["random_std"], found["kept"] - found["random"]
-    times = f", {above / std:.1f} standard deviations above" if std > 0 and above > 0 else ""
+    random = f"random rows {found['random']:.3f} ± {std:.3f}"
+    if std > 0 and above > 0:
+        random = f"{above / std:.1f} standard deviations above {random}"
     return tag(
         "li",
         tag("h3", f"{line['fraction']:.1%}", tag("span", f" · {line['rows']:,} rows")),
         tag("p", f"{found['kept']:.3f}", class_="score"),
         tag("p", _WORDS[verdict], class_=f"verdict {_STYLES[verdict]}"),
-        tag("p", f"random rows {found['random']:.3f} ± {std:.3f}{times}"),
+        tag("p", random),
         tag("p", f"all rows {found['all_rows']:.3f}"),
     )
 

@@ -112,10 +112,11 @@ def _sentences(split: Split, doubts: Doubts | None, kinds: dict[str, list[Twin]]
         )
     counts = {kind: len(kinds.get(kind, [])) for kind in _KINDS}
     same, near = counts[_KINDS[0]] + counts[_KINDS[1]], counts[_KINDS[2]] + counts[_KINDS[3]]
+    other = f", {counts[_KINDS[0]]:,} of them with another label" if counts[_KINDS[0]] else ""
+    near_words = _some(near, "is", "are") if near else "none is"
     told.append(
-        f"Duplicates: {_some(same, 'row has', 'rows have')} exactly the features of an earlier row, "
-        f"{counts[_KINDS[0]]:,} of them with another label; of {searched:,} rows searched {near:,} are ten "
-        "times nearer to another than rows usually are."
+        f"Duplicates: {_some(same, 'row has', 'rows have')} exactly the features of an earlier row{other}; "
+        f"of {searched:,} rows searched {near_words} ten times nearer to another than rows usually are."
     )
     if max(0 if doubts is None else len(doubts.suspects), *counts.values()) > MOST:
         told.append(f"Of each kind at most {MOST} are listed.")
@@ -123,4 +124,4 @@ def _sentences(split: Split, doubts: Doubts | None, kinds: dict[str, list[Twin]]
 
 
 def _some(count: int, one: str, more: str) -> str:
-    return f"1 {one}" if count == 1 else f"{count or 'no'} {more}" if count < 1000 else f"{count:,} {more}"
+    return f"1 {one}" if count == 1 else f"{count:,} {more}" if count else f"no {more}"

@@ -37,7 +37,7 @@
   function map() {
     const drawing = byId("map"), panel = byId("panel"), n = plane.row.length;
     const WIDTH = 640, HEIGHT = 480, EDGE = 22, SHOWN = 12;
-    const PALETTE = ["#1f77b4", "#e07b00", "#2a9d4a", "#d1403b", "#8a63c2", "#97604c", "#d964b0", "#7d858c", "#a9a622", "#16a3b5"];
+    const PALETTE = ["#1f77b4", "#e07b00", "#2a9d4a", "#d1403b", "#8a63c2", "#97604c", "#d964b0", "#86b817", "#c79a00", "#16a3b5"];
     const RAMP = ["#3b4cc0", "#7b9ff9", "#9a9a9a", "#f08a6c", "#b40426"];
     const place = new Map(plane.row.map((row, k) => [row, k]));
     const x = plane.x.map((v) => EDGE + (v / 1000) * (WIDTH - 2 * EDGE));

@@ -16,6 +16,17 @@ __all__ = ["column_section", "look_section", "map_section", "settings_section", 
 
 _COLUMNS = 500  # of a table that are told of
 _LETTERS = 2_000  # of one setting
+_NAMES = {
+    "candidates": "rows that could be kept",
+    "evaluation": "evaluated on",
+    "n_evaluation": "evaluation rows",
+    "random_draws": "random draws of each size",
+    "models": "subset models",
+    "inclusion": "rows in a subset",
+    "degenerate_models": "models of one answer",
+    "fit_seconds": "seconds of fitting",
+    "curve_metric": "metric of the curve",
+}
 
 
 def map_section(plane: dict[str, Any]) -> Markup:
@@ -62,7 +73,7 @@ def map_section(plane: dict[str, Any]) -> Markup:
         tag(
             "p",
             "Point at a row to see what it holds; click it to see what it does for which rows.",
-            class_="note",
+            class_="note hint",
         ),
         id="panel",
         class_="panel",
@@ -75,7 +86,11 @@ def map_section(plane: dict[str, Any]) -> Markup:
 
 def shares(found: Breakdown, budgets: list[str]) -> Markup:
     """Rows and scores before and after."""
-    heads = [Column(found.by), Column("All rows", True), *(Column(f"Kept {b}", True) for b in budgets)]
+    heads = [
+        Column("Class" if found.by == "class" else found.by),
+        Column("All rows", True),
+        *(Column(f"Kept {b}", True) for b in budgets),
+    ]
     heads += [Column(f"{found.measure.capitalize()}, all", True)]
     heads += [Column(f"{found.measure.capitalize()}, {b}", True) for b in budgets]
     rows = []
@@ -149,7 +164,7 @@ def settings_section(report: dict[str, Any], command: str) -> Markup:
     """What it takes to do it again."""
     left = {"budgets", "columns", "version", "source", "curve", "smallest"}
     plain: Iterable[tuple[str, Any]] = (
-        (name.replace("_", " "), _setting(value))
+        (_NAMES.get(name, name.replace("_", " ")), _setting(value))
         for name, value in report.items()
         if name not in left and value is not None
     )
@@ -199,5 +214,7 @@ def settings_section(report: dict[str, Any], command: str) -> Markup:
 
 
 def _setting(value: Any) -> str:
+    if isinstance(value, dict):
+        value = ", ".join(f"{name} {_setting(part)}" for name, part in value.items())
     text = f"{value:.4g}" if isinstance(value, float) else str(value)
     return text if len(text) <= _LETTERS else f"{text[:_LETTERS]}…"
