@@ -14,15 +14,18 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "sphinx_design",
+    "sphinx-mathjax-offline",  # formulas without a network
 ]
-exclude_patterns = ["_build", "example-report.html"]
+exclude_patterns = ["_build", "_templates"]
+html_extra_path = ["example-report.html"]
+templates_path = ["_templates"]
 html_theme = "pydata_sphinx_theme"
 html_title = "cdvm"
 html_static_path = ["_static"]
 html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": True,
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 5,
     "secondary_sidebar_items": ["page-toc"],
     "footer_end": [],
 }
