@@ -12,6 +12,7 @@ from collections.abc import Collection
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from cdvm.errors import InputError
@@ -61,7 +62,7 @@ class _Patterns:
         self._conditions, self._budget = conditions, budget
         kept, dropped = conditions.fixed
         kinds = np.column_stack([conditions.counts, conditions.prices, kept, dropped])
-        found, self._many = np.unique(kinds, axis=0, return_counts=True)
+        found, self._many = _distinct(kinds)
         self._counts, self._price = found[:, : len(conditions.names)], found[:, -3]
         self._kept, self._dropped = found[:, -2] > 0, found[:, -1] > 0
 
@@ -88,6 +89,16 @@ class _Patterns:
         inside = {"A_ub": np.array(rows), "b_ub": limits} if rows else {}
         bounds = np.column_stack([low, high])
         return bool(linprog(np.zeros(len(low)), **inside, **equal, bounds=bounds, method="highs").status == 0)
+
+
+def _distinct(lines: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Lines that differ, and how often each occurs."""
+    # one number a line is sorted ten times as fast; that two lines share one is looked for, not expected
+    key = lines @ np.random.default_rng(0).random(lines.shape[1])
+    _, first, line, many = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+    if (lines[first][line] == lines).all():
+        return lines[first], many
+    return np.unique(lines, axis=0, return_counts=True)
 
 
 def _items(conditions: Conditions) -> list[Item]:
