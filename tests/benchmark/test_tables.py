@@ -131,3 +131,22 @@ def test_plain_reports_format_columns():
     text = plain_report("t", "T", data, {"x": ".2f"}).markdown()
     assert "| a | 0.12 | yes |" in text
     assert "| b |  | no |" in text
+
+
+def test_fewer_repetitions_are_marked_and_never_bold():
+    frame = run(("pol",), 4)
+    thin = frame["method"].isin(["CDVM+refine", "CDVM5k-p10"]) & (frame["repetition"] > 0)
+    tables = make_tables(frame[~thin])
+    text = tables["results"].markdown()
+    refined = next(line for line in text.splitlines() if line.startswith("| CDVM+refine"))
+    assert refined.count("(n = 1)") == 6
+    assert "**" not in refined
+    assert text.count("**") == 2 * 6  # the best of the others, once a budget
+    assert "their number stands behind" in text
+    lines = tables["by_inclusion"].markdown().splitlines()
+    tenth = next(line for line in lines if line.startswith("| 0.1 "))
+    assert tenth.count("(n = 1)") == 6
+    assert "**" not in tenth
+    whole = make_tables(frame)["results"].markdown()
+    assert "n = " not in whole
+    assert "stands behind" not in whole

@@ -47,18 +47,25 @@ def by_models(frame: pd.DataFrame) -> Report | None:
 def _spread(name: str, title: str, data: pd.DataFrame, keys: list[str]) -> Report:
     """A line for each variant and a column for each budget."""
     levels = sorted(data["percent"].unique(), reverse=True)
-    best = data.groupby(["dataset", "percent"])["accuracy"].max().to_dict()
+    count = data["repetitions"].max()
+    whole = data[data["repetitions"] == count]
+    best = whole.groupby(["dataset", "percent"])["accuracy"].max().to_dict()
     groups: dict[str, list[list[Cell]]] = {}
     for (dataset, *variant), part in data.groupby(["dataset", *keys], sort=False):
-        at = part.set_index("percent")["accuracy"]
-        cells = [
-            Cell(f"{at[lv]:.3f}", "", at[lv] >= best[dataset, lv]) if lv in at.index else Cell("")
-            for lv in levels
-        ]
+        at = {row["percent"]: row for _, row in part.iterrows()}
+        cells = [_cell(at[lv], count, best.get((dataset, lv))) if lv in at else Cell("") for lv in levels]
         shown = [Cell(("yes" if v else "no") if isinstance(v, bool) else f"{v:g}") for v in variant]
         groups.setdefault(str(dataset), []).append([*shown, *cells])
     headings = [*(key.replace("_", " ") for key in keys), *(f"{level:g} %" for level in levels)]
-    return Report(name, title, data, headings, groups, "Test accuracy, mean over repetitions.", len(keys))
+    note = f"Test accuracy, mean over {count} repetitions; where there are fewer, their number stands behind."
+    return Report(name, title, data, headings, groups, note, len(keys))
+
+
+def _cell(row: pd.Series[float], count: int, best: float | None) -> Cell:
+    """An accuracy; bold is the best of those with all repetitions."""
+    thin = row["repetitions"] < count
+    text = f"{row['accuracy']:.3f}" + (f" (n = {row['repetitions']:.0f})" if thin else "")
+    return Cell(text, "", not thin and best is not None and row["accuracy"] >= best)
 
 
 def by_exposure(frame: pd.DataFrame) -> Report | None:

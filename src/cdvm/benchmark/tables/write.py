@@ -24,40 +24,42 @@ def results(frame: pd.DataFrame) -> Report | None:
     """The paper's table: our mean ± standard deviation, below it the paper's and the difference."""
     data = summary.compare_with_paper(frame)
     levels = sorted((p for p in data["percent"].unique() if p < 100), reverse=True)
-    beside = "paper" in data.columns
+    beside, count = "paper" in data.columns, data["repetitions"].max()
     groups = {
-        str(dataset): _result_lines(part, levels, beside)
+        str(dataset): _result_lines(part, levels, beside, count)
         for dataset, part in data.groupby("dataset", sort=False)
     }
-    count = data["repetitions"].max()
     note = f"Test accuracy, mean ± standard deviation of {count} repetitions; the best is bold."
+    if (data["repetitions"] < count).any():
+        note += " Where there are fewer, their number stands behind, and nothing is bold."
     note += " Below: the paper's value and ours minus the paper's." if beside else ""
     headings = ["method", *(f"{level:g} %" for level in levels)]
     return Report("results", "Test accuracy over the fraction of rows kept", data, headings, groups, note)
 
 
-def _result_lines(part: pd.DataFrame, levels: list[float], beside: bool) -> list[list[Cell]]:
-    contenders = part[part["method"] != "All"]
+def _result_lines(part: pd.DataFrame, levels: list[float], beside: bool, count: int) -> list[list[Cell]]:
+    contenders = part[(part["method"] != "All") & (part["repetitions"] == count)]
     best = contenders.groupby("percent")["accuracy"].max()
     lines = []
     for method, rows in part.groupby("method", sort=False):
         if method == "All":
-            cell = _result_cell(rows.iloc[0], None, beside)
+            cell = _result_cell(rows.iloc[0], None, beside, count)
             lines.append([Cell("All rows"), *[cell] * len(levels)])
             continue
         at = {row["percent"]: row for _, row in rows.iterrows()}
-        cells = [_result_cell(at[lv], best[lv], beside) if lv in at else Cell("") for lv in levels]
+        cells = [_result_cell(at[lv], best.get(lv), beside, count) if lv in at else Cell("") for lv in levels]
         lines.append([Cell(str(method)), *cells])
     return lines
 
 
-def _result_cell(row: pd.Series[float], best: float | None, beside: bool) -> Cell:
-    text = f"{row['accuracy']:.3f}"
+def _result_cell(row: pd.Series[float], best: float | None, beside: bool, count: int) -> Cell:
+    text, thin = f"{row['accuracy']:.3f}", row["repetitions"] < count
     if pd.notna(row["std"]):
         text += f" ± {row['std']:.3f}"
+    text += f" (n = {row['repetitions']:.0f})" if thin else ""
     apart = round(row["difference"], 3) + 0.0 if beside else 0.0  # no -0.000
     below = f"{row['paper']:.3f} ({apart:+.3f})" if beside and pd.notna(row["paper"]) else ""
-    return Cell(text, below, best is not None and row["accuracy"] >= best)
+    return Cell(text, below, best is not None and not thin and row["accuracy"] >= best)
 
 
 def claims(frame: pd.DataFrame) -> Report | None:
