@@ -3,10 +3,11 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_breast_cancer, load_wine
+from scipy import sparse
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.preprocessing import StandardScaler
 
-from cdvm import CDVM, GrownAttribution, InputError, Outcomes
+from cdvm import CDVM, GrownAttribution, InputError, Outcomes, Split
 
 QUICK = {"n_models": 400, "inclusion": 0.08, "random_state": 0, "n_jobs": 1, "progress": False}
 
@@ -222,6 +223,33 @@ def by_loops_of_times(pruner):
             )
         )
     return by_loops(SimpleNamespace(split_=pruner.split_, evidence_=joined))
+
+
+def test_a_sample_of_evaluation_rows_stays_one(rows):
+    X, y = rows
+    split = Split.from_arrays(X[:140], y[:140], validation="out_of_bag").out_of_bag(range(0, 140, 2))
+    pruner = CDVM("ridge", **QUICK | {"n_models": 150}).fit_split(split)
+    pruner.update(X[140:], y[140:])
+    asked = pruner.split_.evaluation_rows
+    assert asked[:70].tolist() == list(range(0, 140, 2))
+    assert len(asked) == 70 + 19  # half of 38 new rows
+    assert (np.diff(asked) > 0).all()
+    pruner.forget([3, 4, int(asked[-1])])
+    left = np.setdiff1d(asked, [4, asked[-1]])
+    assert pruner.split_.evaluation_rows.tolist() == (left - (left > 3) - (left > 4)).tolist()
+    assert pruner.attribution_.dense() == pytest.approx(by_loops_of_times(pruner), abs=1e-5)
+
+
+def test_targets_and_sparse_features():
+    X, y = load_diabetes(return_X_y=True)
+    pruner = CDVM("ridge_regression", **QUICK | {"n_models": 80}).fit(sparse.csr_array(X[:100]), y[:100])
+    pruner.update(sparse.csr_array(X[100:120]), y[100:120]).forget([5, 110])
+    assert sparse.issparse(pruner.split_.X)
+    assert pruner.split_.y.tolist() == np.delete(y[:120], [5, 110]).tolist()
+    scaled = StandardScaler(with_mean=False).fit(X[:100]).transform(X[:120])
+    assert pruner.split_.X.toarray() == pytest.approx(np.delete(scaled, [5, 110], axis=0))
+    T = by_loops_of_times(pruner)
+    assert pruner.attribution_.dense() == pytest.approx(T, abs=1e-4 * np.abs(T).max())
 
 
 def test_forgetting_by_label_and_without_models(rows):
