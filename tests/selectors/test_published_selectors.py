@@ -110,7 +110,8 @@ def test_what_models_said_earlier_gives_the_same_rows(split, selector, name, ask
     said = ask(split, "logistic", seed=seed_of(4), n_jobs=1)
     given = selector(split, 24, random_state=4, learner="nothing that could be trained", **{name: said})
     assert given.tolist() == selector(split, 24, random_state=4).tolist()
-    with pytest.raises(InputError, match=r"numbers of 239 rows do not fit the 240 training rows"):
+    wrong = f"{name} is of 239 rows and there are 240 training rows: pass what {ask.__name__} finds"
+    with pytest.raises(InputError, match=wrong):
         selector(split, 24, **{name: said[1:]})
 
 
@@ -239,3 +240,19 @@ def test_coretab_keeps_hard_rows_and_the_same_fraction_of_every_region(split):
 def test_what_needs_classes_refuses_targets(regression, method):
     with pytest.raises(InputError, match=f"{method} needs classes, and this is a regression split"):
         select_rows(regression, method, 10)
+
+
+@pytest.mark.parametrize(
+    ("method", "option", "value", "cure"),
+    [
+        ("forgetting", "passes", 1, "a whole number of at least 2"),
+        ("glister", "rounds", 0, "a whole number of at least 1"),
+        ("glister", "step", -1.0, "a number above 0"),
+        ("coretab", "trees", 0, "a whole number of at least 1"),
+        ("coretab", "least", 2, "a fraction from 0 to 1"),
+        ("coverage_centric", "hardest", -0.1, "a fraction from 0 to 1"),
+    ],
+)
+def test_options_out_of_range_are_named_with_their_cure(split, method, option, value, cure):
+    with pytest.raises(InputError, match=f"^{option}={value}: use {cure}$"):
+        select_rows(split, method, 10, **{option: value})

@@ -9,15 +9,26 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cdvm._runtime.parameters import number, whole
 from cdvm.data.split import Features, Split
 from cdvm.errors import InputError
 from cdvm.optimize.program import resolve_budget
 from cdvm.sampling import seed_of
 
-__all__ = ["Positions", "Space", "allocate", "choose", "numbers_of", "refuse_regression"]
+__all__ = ["RULES", "Positions", "Space", "allocate", "choose", "numbers_of", "refuse_regression"]
 
 Positions = NDArray[np.int64]
 Vector = NDArray[np.float64]
+
+_FRACTION = number(lambda value: 0 <= value <= 1, "a fraction from 0 to 1")
+RULES = {
+    "hardest": _FRACTION,
+    "least": _FRACTION,
+    "passes": whole(2),
+    "rounds": whole(1),
+    "step": number(lambda value: value > 0, "a number above 0"),
+    "trees": whole(1),
+}
 
 
 class Space:
@@ -90,15 +101,19 @@ def choose(
     return np.sort(np.concatenate(parts))
 
 
-def numbers_of(split: Split, ask: Callable[..., Vector], given: Any, learner: Any, rng: Any) -> Vector:
-    """What ``ask`` finds of every training row, such as its ease, or what it found earlier."""
+def numbers_of(split: Split, ask: Callable[..., Vector], learner: Any, rng: Any, **given: Any) -> Vector:
+    """What ``ask`` finds of every training row, such as its ease, or what is given as found earlier."""
     # drawn either way, so that what follows is the same
     seed = seed_of(rng)
-    if given is None:
+    ((name, found),) = given.items()
+    if found is None:
         return ask(split, learner, seed=seed)
-    found = np.asarray(given, dtype=np.float64)
+    found = np.asarray(found, dtype=np.float64)
     if len(found) != split.n_rows:
-        raise InputError(f"numbers of {len(found)} rows do not fit the {split.n_rows} training rows")
+        raise InputError(
+            f"{name} is of {len(found)} rows and there are {split.n_rows} training rows: "
+            f"pass what {ask.__name__} finds of the same split"
+        )
     return found
 
 

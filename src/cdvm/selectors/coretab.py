@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
 
+from cdvm._runtime.parameters import check
 from cdvm.data.split import Split
 from cdvm.optimize.program import resolve_budget
 from cdvm.sampling import seed_of
-from cdvm.selectors.base import Positions, refuse_regression
+from cdvm.selectors.base import RULES, Positions, refuse_regression
 
 __all__ = ["coretab", "regions_of_leaves"]
 
@@ -49,6 +50,7 @@ def coretab(
     from sklearn.ensemble import GradientBoostingClassifier
 
     refuse_regression(split, "coretab")
+    check(RULES, {"trees": trees, "least": least})
     size, rng = resolve_budget(budget, split.n_rows), check_random_state(random_state)
     rounds = -(-trees // (split.n_classes if split.n_classes > 2 else 1))  # a round has a tree a class
     model = GradientBoostingClassifier(n_estimators=rounds, max_depth=_DEPTH, random_state=seed_of(rng))

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from cdvm._runtime.parameters import check
 from cdvm.data.split import Split
 from cdvm.evaluation.difficulty import ease_of_rows
 from cdvm.optimize.program import resolve_budget
-from cdvm.selectors.base import Positions, numbers_of
+from cdvm.selectors.base import RULES, Positions, numbers_of
 
 __all__ = ["coverage_centric"]
 
@@ -51,9 +52,10 @@ def coverage_centric(
     ndarray
         Sorted positions among the training rows.
     """
+    check(RULES, {"hardest": hardest})
     n, rng = split.n_rows, check_random_state(random_state)
     size = resolve_budget(budget, n)
-    ease = numbers_of(split, ease_of_rows, ease, learner, rng)
+    ease = numbers_of(split, ease_of_rows, learner, rng, ease=ease)
     left = np.argsort(ease, kind="stable")[min(int(hardest * n), n - size) :]
     edges = np.linspace(ease[left[0]], ease[left[-1]], _BINS + 1)[1:-1]
     bins = np.searchsorted(edges, ease[left], side="right")

@@ -53,7 +53,7 @@ def craig(
         Sorted positions among the training rows.
     """
     rng = check_random_state(random_state)
-    gradients = _gradients(split, numbers_of(split, residuals_of_rows, residuals, learner, rng))
+    gradients = _gradients(split, numbers_of(split, residuals_of_rows, learner, rng, residuals=residuals))
     return choose(split, budget, per_class, lambda rows, size: rows[medoids(gradients[rows], size)])
 
 

@@ -43,5 +43,5 @@ def el2n(
         Sorted positions among the training rows.
     """
     size = resolve_budget(budget, split.n_rows)
-    errors = numbers_of(split, errors_of_rows, errors, learner, check_random_state(random_state))
+    errors = numbers_of(split, errors_of_rows, learner, check_random_state(random_state), errors=errors)
     return np.sort(np.argsort(-errors, kind="stable")[:size])

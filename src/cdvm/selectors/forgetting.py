@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from cdvm._runtime.parallel import blas_threads
+from cdvm._runtime.parameters import check
 from cdvm.data.split import Split
 from cdvm.optimize.program import resolve_budget
 from cdvm.sampling import seed_of
-from cdvm.selectors.base import Positions, refuse_regression
+from cdvm.selectors.base import RULES, Positions, refuse_regression
 
 __all__ = ["count_forgotten", "forgetting"]
 
@@ -41,6 +42,7 @@ def forgetting(split: Split, budget: float, *, passes: int = 30, random_state: A
     from sklearn.neural_network import MLPClassifier
 
     refuse_regression(split, "forgetting")
+    check(RULES, {"passes": passes})
     size, rng = resolve_budget(budget, split.n_rows), check_random_state(random_state)
     network = MLPClassifier(random_state=seed_of(rng))
     right = np.empty((passes, split.n_rows), dtype=bool)

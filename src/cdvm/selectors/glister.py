@@ -13,9 +13,10 @@ import numpy as np
 from scipy import sparse
 from scipy.special import softmax
 
+from cdvm._runtime.parameters import check
 from cdvm.data.split import Features, Split
 from cdvm.optimize.program import resolve_budget
-from cdvm.selectors.base import Positions, Vector
+from cdvm.selectors.base import RULES, Positions, Vector
 
 __all__ = ["glister"]
 
@@ -42,6 +43,7 @@ def glister(
     ndarray
         Sorted positions among the training rows.
     """
+    check(RULES, {"rounds": rounds, "step": step})
     size = resolve_budget(budget, split.n_rows)
     X, (X_val, y_val) = _with_ones(split.X), split.evaluation
     X_val = _with_ones(X_val)

@@ -42,5 +42,5 @@ def margin(
     """
     refuse_regression(split, "margin")
     size = resolve_budget(budget, split.n_rows)
-    ease = numbers_of(split, ease_of_rows, ease, learner, check_random_state(random_state))
+    ease = numbers_of(split, ease_of_rows, learner, check_random_state(random_state), ease=ease)
     return np.sort(np.argsort(np.abs(ease), kind="stable")[:size])
