@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from cdvm import CDVM, InputError, Program
+from cdvm import CDVM, InputError, MatrixAttribution, Program
+from cdvm.valuation.explain import effects_of
 
 
 @pytest.fixture(scope="module")
@@ -68,3 +69,25 @@ def test_without_models_there_are_no_standard_errors():
     told = pruner.explain(3)
     assert np.isnan(told.standard_error)
     assert told.right is None
+
+
+def test_effects_of_several_rows_are_those_of_each(wine):
+    rng = np.random.default_rng(0)
+    split = wine.out_of_bag()
+    matrix = rng.standard_normal((split.n_rows, split.n_rows))
+    matrix[3], matrix[4] = np.abs(matrix[3]), 0.0  # one that harms none, one that does nothing
+    attribution = MatrixAttribution(matrix)
+    rows = np.arange(split.n_rows)
+    found = effects_of(rows, split, attribution, top=2)
+    assert len(found) == split.n_rows
+    for row in (0, 3, 4, int(rows[-1])):
+        alone = effects_of(rows[[row]], split, attribution, top=2)[0]
+        assert [x.row for x in alone.helps + alone.hurts] == [
+            x.row for x in found[row].helps + found[row].hurts
+        ]
+        order = np.argsort(matrix[row])
+        assert [x.influence for x in found[row].helps] == [v for v in matrix[row][order[::-1][:2]] if v > 0]
+        assert [x.influence for x in found[row].hurts] == [v for v in matrix[row][order[:2]] if v < 0]
+        assert found[row].value == pytest.approx(matrix[row].mean())
+    assert found[3].hurts == found[4].helps == found[4].hurts == ()
+    assert effects_of(rows[:0], split, attribution) == []

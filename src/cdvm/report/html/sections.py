@@ -32,7 +32,9 @@ _NAMES = {
 def map_section(plane: dict[str, Any]) -> Markup:
     """Controls, an empty drawing and a panel; the script fills them."""
     shown, total = len(plane["row"]), plane["n"]
-    drawn = "Every row is drawn." if shown == total else f"{shown:,} of {total:,} rows are drawn."
+    drawn = "Every row is drawn."
+    if shown < total:
+        drawn = f"{shown:,} of {total:,} rows are drawn, kept rows more often than others."
     where = (
         f"{drawn} Rows lie along the two directions in which the features vary most, which hold "
         f"{plane['variance']:.0%} of their variance: rows that look near may differ in the rest."
