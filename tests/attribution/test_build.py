@@ -16,7 +16,7 @@ def test_each_source_gives_its_attribution(wine):
         "similarity": similar,
         "mixture": mix_attributions(models, similar),
     }.items():
-        recorded = None if source == "similarity" else outcomes
+        recorded = [] if source == "similarity" else [outcomes]
         found = build_attribution(source, wine, recorded, n_jobs=1, progress=False)
         assert type(found) is type(expected)
         np.testing.assert_array_equal(found.dense(), expected.dense())

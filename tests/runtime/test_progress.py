@@ -94,6 +94,22 @@ def test_without_a_terminal_lines_come_where_asked_for(monkeypatch):
     assert len(log.getvalue()) == written
 
 
+def test_a_logger_that_takes_information_gets_the_lines(monkeypatch, caplog):
+    monkeypatch.setattr(sys, "stderr", log := io.StringIO())
+    monkeypatch.setattr(module._LogLine, "pause", 0.05)
+    monkeypatch.setattr(module, "_PATIENCE", 0.01)
+    with Progress("models", 40):
+        assert not module._active  # nobody asked
+    caplog.set_level("INFO", logger="cdvm")
+    with Progress("models", 40) as bar:
+        bar.advance(10)
+        wait_for(lambda: len(caplog.messages) >= 2)
+    with Progress("models", 40, enabled=False):
+        assert not module._active
+    assert any(line.startswith("models: 10/40  0:0") for line in caplog.messages)
+    assert log.getvalue() == ""
+
+
 def test_of_nested_work_the_innermost_is_logged(monkeypatch):
     monkeypatch.setattr(sys, "stderr", log := io.StringIO())
     monkeypatch.setattr(module._LogLine, "pause", 0.02)

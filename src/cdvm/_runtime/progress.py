@@ -2,11 +2,13 @@
 
 On a terminal a line with a bar appears once the work takes more than a moment, also while its first unit is
 still under way; in a notebook the same line stands below the cell; elsewhere, where ``progress=True`` asks
-for it, a plain line comes every few seconds. A thread of its own draws, so the work itself only counts.
+for it, a plain line comes every few seconds, or where the logger ``cdvm`` takes what is of level INFO, it
+gets that line. A thread of its own draws, so the work itself only counts.
 """
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 import time
@@ -21,6 +23,7 @@ __all__ = ["Progress", "tell"]
 
 _PATIENCE = 0.8  # seconds before a line is worth looking at
 
+_logger = logging.getLogger("cdvm")
 _lock = threading.RLock()
 _active: list[Progress] = []  # what is under way and shown, the innermost last
 
@@ -200,6 +203,13 @@ class _LogLine:
         print(f"{self.progress.label}: {self.progress.words()}", file=sys.stderr, flush=True)
 
 
+class _LoggedLine(_LogLine):
+    """The same line, for a logger."""
+
+    def close(self) -> None:
+        _logger.info("%s: %s", self.progress.label, self.progress.words())
+
+
 def _kind_of_view(enabled: bool | None) -> type[_View] | None:
     if enabled is False:
         return None
@@ -207,7 +217,9 @@ def _kind_of_view(enabled: bool | None) -> type[_View] | None:
         return _CellLine
     if sys.stderr is not None and sys.stderr.isatty():
         return _TerminalLine
-    return _LogLine if enabled and sys.stderr is not None else None
+    if enabled and sys.stderr is not None:
+        return _LogLine
+    return _LoggedLine if _logger.isEnabledFor(logging.INFO) else None
 
 
 def _in_notebook() -> bool:

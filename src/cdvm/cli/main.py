@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Annotated
 
 import typer
@@ -69,8 +70,17 @@ def _root(
             help="Show the version, also of libraries, and stop.",
         ),
     ] = False,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose", help="Tell how far the work is, a line every ten seconds, without a terminal too."
+        ),
+    ] = False,
 ) -> None:
-    pass
+    """Example: `cdvm --verbose prune train.csv --target label --keep 5% 2> progress.log`"""
+    if verbose:
+        logging.basicConfig(format="%(message)s")
+        logging.getLogger("cdvm").setLevel(logging.INFO)
 
 
 def main() -> None:

@@ -55,7 +55,7 @@ def residuals_of_rows(
 
     >>> split = Split.from_arrays([[0.0], [1.0], [2.0], [3.0]] * 6, list("aabb") * 6, random_state=0)
     >>> residuals_of_rows(split, "logistic", n_jobs=1).shape
-    (19, 2)
+    (20, 2)
     """
     return _mean_outside(split, learner, _residual, seed, n_jobs, progress)
 
