@@ -52,7 +52,7 @@ wheel: $(VENV)/.dev
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir build/wheel .
 	$(PYTHON) -m venv build/wheel/env
 	build/wheel/env/bin/python -m pip install --quiet build/wheel/*.whl
-	cd build/wheel && env/bin/cdvm prune --dataset wine --keep 10% --models 500 --out kept
+	cd build/wheel && env/bin/cdvm prune --dataset wine --keep 10% --models 500 --out kept --report kept/report.html
 	build/wheel/env/bin/cdvm --version
 
 docs: $(VENV)/.docs

@@ -21,7 +21,6 @@ html_extra_path = ["example-report.html"]
 templates_path = ["_templates"]
 html_theme = "pydata_sphinx_theme"
 html_title = "cdvm"
-html_static_path = ["_static"]
 html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": True,
