@@ -76,18 +76,18 @@ def _verdict(gain: np.ndarray) -> str:
 def _counts(part: pd.DataFrame) -> list[str]:
     duels = {m: duel(part, m) for m in methods_of(part)}
     others = [m for m in duels if m != "random"]
+    tried = part.dropna(subset=others)  # a method still to come is not beaten
     first = [
-        bool((group.mean()["cdvm"] > group.mean()[others].dropna()).all())
-        for _, group in part.groupby(level=SETTING)
+        bool((group.mean()["cdvm"] > group.mean()[others]).all()) for _, group in tried.groupby(level=SETTING)
     ]
     splits = part.groupby(level=SETTING).size()
     r = duels["random"]
     beaten = np.mean([g.cdvm.mean() > g["all"].mean() for _, g in part.groupby(level=SETTING)])
     return [
-        f"{len(splits)} settings, {splits.min()} to {splits.max()} splits each.",
+        f"{', '.join(part.index.unique('dataset'))}: {len(splits)} settings, {_range(splits)} each.",
         f"Above the mean of random rows in {r['above']} of {r['settings']} "
         f"({r['above'] / r['settings']:.0%}), significantly below in {r['lost']};",
-        f"above every other method in {sum(first)} of {len(first)} ({np.mean(first):.0%});",
+        f"above every other method in {sum(first)} of {len(first)} ({np.mean(first or [0]):.0%});",
         f"above *all* rows in {beaten:.0%}.",
     ]
 
@@ -115,9 +115,11 @@ def _duels(part: pd.DataFrame) -> list[str]:
 
 
 def _means(part: pd.DataFrame) -> list[str]:
-    """Mean accuracy over data sets, which are as many for every method."""
+    """Mean accuracy over data sets, of settings that every method has been tried in."""
     methods = ["cdvm", *methods_of(part), "all"]
-    means = part.groupby(level=SETTING).mean().groupby(level=["model", "budget"]).mean()
+    means = (
+        part.dropna(subset=methods).groupby(level=SETTING).mean().groupby(level=["model", "budget"]).mean()
+    )
     rows = []
     for model in (m for m in MODELS if m in means.index.get_level_values("model")):
         for budget, line in means.loc[model].iterrows():
@@ -173,6 +175,11 @@ def _draw(part: pd.DataFrame, out: Path, name: str) -> None:
 def _table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
     lines = ["| " + " | ".join(head) + " |", "| --- " * len(head) + "|"]
     return lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows]
+
+
+def _range(counts: pd.Series) -> str:
+    few, many = counts.min(), counts.max()
+    return f"{few} to {many} splits" if few < many else f"{few} split{'s' if few > 1 else ''}"
 
 
 def _percent(value: float) -> str:
