@@ -12,7 +12,7 @@ from cdvm.optimize.solvers.conditioned import _repaired
 MANY = int(os.environ.get("CDVM_FUZZ", "60"))
 SOLVERS = {
     "interior_point": {},
-    "first_order": {"tolerance": 1e-6},
+    "first_order": {"tolerance": 2e-7},
     "column_generation": {},
     "highs": {},
 }
@@ -32,8 +32,8 @@ def test_solvers_agree_with_a_program_written_down_row_by_row(method):
         solution = solve(program, method, **SOLVERS[method])
         assert program.conditions.satisfied(solution.weights, program.budget, 1e-6), seed
         unit = max(abs(optimum), 1e-6 * program._scale)
-        assert abs(solution.objective - optimum) <= 4e-6 * unit, seed
-        assert solution.bound >= optimum - 1e-6 * unit, seed
+        assert abs(solution.objective - optimum) <= 1e-6 * unit, seed
+        assert solution.bound >= optimum - 1e-9 * unit, seed
         assert solution.objective == pytest.approx(program.objective(solution.weights))
     assert tried > MANY / 2
 
