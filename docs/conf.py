@@ -48,5 +48,5 @@ napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
 copybutton_prompt_text = r">>> |\$ "
-suppress_warnings = ["myst.xref_missing", "mystnb.unknown_mime_type"]
+suppress_warnings = ["mystnb.unknown_mime_type"]
 linkcheck_ignore = [r"http://localhost.*"]
