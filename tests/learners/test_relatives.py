@@ -11,6 +11,8 @@ from sklearn.ensemble import (
 )
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.svm import SVC, SVR, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 pytest.importorskip("numba", reason="Numba is not installed: pip install cdvm[trees]")
@@ -79,3 +81,18 @@ def test_changes_win_and_others_have_no_relative():
 )
 def test_a_smaller_tree_learner_stands_for_trees(estimator, proxy):
     assert proxy_for(make_learner(estimator)).spec() == proxy.spec()
+
+
+@pytest.mark.parametrize(
+    ("estimator", "name"),
+    [
+        (MLPClassifier(), "random_features"),
+        (MLPRegressor(), "random_features_regression"),
+        (SVC(), "random_features"),
+        (SVR(), "random_features_regression"),
+        (SVC(kernel="linear"), "logistic"),
+        (LinearSVC(), "logistic"),
+    ],
+)
+def test_networks_and_kernels_have_curved_relatives_and_lines_straight_ones(estimator, name):
+    assert proxy_for(make_learner(estimator)).spec() == make_learner(name).spec()

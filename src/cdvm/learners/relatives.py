@@ -54,7 +54,8 @@ _TRIED = 200  # rows of the one fit that shows whether a learner can be used
 _QUICK = ("GaussianNB", "BernoulliNB", "MultinomialNB", "ComplementNB", "CategoricalNB", "LinearDiscriminant",
           "QuadraticDiscriminant", "NearestCentroid", "Dummy")  # fmt: skip
 _LINEAR = ("Logistic", "Ridge", "SGD", "Perceptron", "PassiveAggressive", "Linear", "Lasso", "Elastic",
-           "Lars", "Bayesian", "Huber", "SVC", "SVR", "NuSVC", "NuSVR", "MLP")  # fmt: skip
+           "Lars", "Bayesian", "Huber")  # fmt: skip
+_CURVED = ("MLP", "SVC", "SVR", "NuSVC", "NuSVR", "GaussianProcess", "KernelRidge")  # networks and kernels
 
 _AROUND = (
     "SearchCV",
@@ -68,13 +69,13 @@ _AROUND = (
 def proxy_for(learner: Learner) -> Learner:
     """A learner that trains thousands of models in the time of an estimator's hundred, or the learner itself.
 
-    Trees stand for trees and what is built of them, linear models for linear ones, kernels and networks,
-    neighbours for neighbours, a forest for all else. Learners that train many models at once and estimators
-    that take no time need none.
+    Trees stand for trees and what is built of them, linear models for linear ones, linear models of random
+    features for networks and kernels, neighbours for neighbours, a forest for all else. Learners that train
+    many models at once and estimators that take no time need none.
 
     >>> from sklearn.neural_network import MLPClassifier
     >>> proxy_for(make_learner(MLPClassifier())).name
-    'logistic'
+    'random_features'
     >>> quick = make_learner("logistic")
     >>> proxy_for(quick) is quick
     True
@@ -88,8 +89,10 @@ def proxy_for(learner: Learner) -> Learner:
     linear = make_learner("ridge_regression" if regression else "logistic")
     if name.startswith("KNeighbors"):
         return make_learner("neighbors_regression" if regression else "neighbors")
-    if name.startswith(_LINEAR):
+    if name.startswith(_LINEAR) or (name.startswith(_CURVED) and getattr(estimator, "kernel", "") == "linear"):
         return linear
+    if name.startswith(_CURVED):
+        return make_learner("random_features_regression" if regression else "random_features")
     if find_spec("numba") is None:
         warnings.warn(
             f"linear models stand for {name} where thousands are trained: pip install cdvm[trees] for trees, "

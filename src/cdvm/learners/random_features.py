@@ -1,0 +1,88 @@
+"""A linear model of random features: what networks and kernel machines have in common, at a linear model's cost.
+
+A row's features are its columns and ``max(0, Wx + b)``, the latter standardised over the training rows, with W
+and b drawn once for all models. A logistic regression (ridge, for regression) of these is trained to its
+optimum, many models at once. That is a network with one hidden layer whose first weights stay as they were
+drawn (Rahimi and Recht's random features, an extreme learning machine), and approximates a kernel machine:
+boundaries are curved, where those of a linear model of the columns are not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from cdvm.data.split import Features, Split, Task
+from cdvm.errors import InputError
+from cdvm.learners.base import Learner, Trainer
+from cdvm.learners.logistic import LogisticLearner
+from cdvm.learners.ridge import RidgeLearner
+
+__all__ = ["RandomFeaturesLearner"]
+
+_SEED = 20_260  # one draw for all: models differ by their rows alone
+
+
+class RandomFeaturesLearner(Learner):
+    """Logistic regression, or ridge, of random features of the rows.
+
+    Parameters
+    ----------
+    n_features : int
+        Random ones, beside the columns.
+    C : float
+        Inverse of the penalty's strength, as for logistic regression.
+    task : {"classification", "regression"}
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(400, 2))
+    >>> split = Split.from_arrays(X, (X**2).sum(axis=1) < 1.4, random_state=0)
+    >>> from cdvm.sampling import Subsets
+    >>> inside = RandomFeaturesLearner().predict(split, Subsets.of([range(300)], 320), [[0.0, 0.0], [0.0, 2.5]])
+    >>> inside.tolist()
+    [[1, 0]]
+    """
+
+    name = "random_features"
+
+    def __init__(self, n_features: int = 128, C: float = 0.1, task: Task = "classification") -> None:
+        if n_features < 1:
+            raise InputError(f"n_features={n_features!r}: use a whole number of at least 1")
+        self.n_features = int(n_features)
+        self.C = float(C)
+        self.task = task
+        self._linear: Learner = (
+            RidgeLearner(alpha=1 / self.C, task="regression") if task == "regression" else LogisticLearner(self.C)
+        )
+
+    def bind(self, split: Split, X: Features) -> Trainer:
+        rng = np.random.default_rng([_SEED, int(split.X.shape[1])])
+        turn = rng.standard_normal((int(split.X.shape[1]), self.n_features)) / np.sqrt(split.X.shape[1])
+        shift = 0.5 * rng.standard_normal(self.n_features)
+        rectified = _rectified(split.X, turn, shift)
+        middle, scale = rectified.mean(axis=0), rectified.std(axis=0)
+        scale[scale == 0] = 1.0
+        rows = _beside(split.X, (rectified - middle) / scale)
+        return self._linear.bind(
+            replace(split, X=rows), _beside(X, (_rectified(X, turn, shift) - middle) / scale)
+        )
+
+    def spec(self) -> dict[str, Any]:
+        return {"name": self.name, "n_features": self.n_features, "C": self.C, "task": self.task}
+
+
+def _beside(X: Any, features: NDArray[np.float64]) -> Features:
+    if sparse.issparse(X):
+        return sparse.csr_array(sparse.hstack([X, features]))
+    return np.hstack([np.asarray(X, dtype=np.float64), features])
+
+
+def _rectified(X: Any, turn: NDArray[np.float64], shift: NDArray[np.float64]) -> NDArray[np.float64]:
+    product = X @ turn if sparse.issparse(X) else np.asarray(X, dtype=np.float64) @ turn
+    return np.asarray(np.maximum(product + shift, 0.0))
