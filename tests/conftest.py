@@ -64,4 +64,4 @@ def table():
 
 @pytest.fixture(scope="module")
 def pruner(table):
-    return CDVM("naive_bayes", n_models=300, n_jobs=1, random_state=0).fit(*table)
+    return CDVM("naive_bayes", effort="low", n_models=300, n_jobs=1, random_state=0).fit(*table)

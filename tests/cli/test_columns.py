@@ -8,7 +8,7 @@ import pytest
 
 from cdvm import CDVM, Preparation
 
-FAST = ["--models", "60", "--jobs", "1", "--keep", "20"]
+FAST = ["--effort", "low", "--models", "60", "--jobs", "1", "--keep", "20"]
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def test_both_faces_keep_the_same_rows_and_tell_of_columns(command, people, tmp_
     assert code == 0, errors
     X = pd.read_csv(people)
     prepare = Preparation(**options) if options else "auto"
-    pruner = CDVM(n_models=60, prepare=prepare, n_jobs=1, random_state=0)
+    pruner = CDVM(effort="low", n_models=60, prepare=prepare, n_jobs=1, random_state=0)
     pruner.fit(X.drop(columns="label"), X["label"])
     assert kept(tmp_path / "kept") == pruner.select(20).indices.tolist()
     told = json.loads((tmp_path / "kept" / "summary.json").read_text())["columns"]

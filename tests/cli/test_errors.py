@@ -21,7 +21,7 @@ from cdvm.report.summary import doubts_about
 from cdvm.report.terminal import print_summary
 from cdvm.valuation import valuation_names
 
-WINE = ["--dataset", "wine", "--learner", "naive_bayes", "--models", "60", "--jobs", "1"]
+WINE = ["--effort", "low", "--dataset", "wine", "--learner", "naive_bayes", "--models", "60", "--jobs", "1"]
 
 
 @pytest.mark.parametrize(

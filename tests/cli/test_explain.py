@@ -25,7 +25,7 @@ def test_it_says_what_python_says(rows, csv, command, tmp_path):
     store = ["--store", tmp_path / "runs"]
     code, out, err = command("explain", csv, *FAST, *given, *store, "--row", 3, "--row", 100, "--top", 2)
     assert code == 0, err
-    pruner = CDVM("ridge", n_models=200, random_state=0, n_jobs=1, progress=False).fit(*rows)
+    pruner = CDVM("ridge", effort="low", n_models=200, random_state=0, n_jobs=1, progress=False).fit(*rows)
     must = (np.arange(178) % 2 == 1) & (rows[0]["alcohol"] > 14)
     keep = pruner.select(0.1, keep=must.to_numpy())
     assert out.strip() == "\n\n".join(str(pruner.explain(row, keep, top=2)) for row in (3, 100))

@@ -6,7 +6,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-FAST = ["--target", "y", "--models", "60", "--jobs", "1", "--keep", "20,40", "--test", "25%"]
+FAST = [
+    "--effort",
+    "low",
+    "--target",
+    "y",
+    "--models",
+    "60",
+    "--jobs",
+    "1",
+    "--keep",
+    "20,40",
+    "--test",
+    "25%",
+]
 
 
 @pytest.fixture(scope="module")

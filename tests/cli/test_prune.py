@@ -15,7 +15,7 @@ from cdvm import CDVM as Pruner
 
 CDVM = [sys.executable, "-m", "cdvm"]
 PLAIN = ["--learner", "naive_bayes", "--jobs", "1"]
-FAST = [*PLAIN, "--models", "60"]
+FAST = [*PLAIN, "--models", "60", "--effort", "low"]
 
 
 @dataclass
@@ -236,7 +236,7 @@ def test_rows_can_be_refined_by_retraining(run, csv, tmp_path, method):
 def test_removing_high_values_first_keeps_other_rows(run, csv, tmp_path):
     for name in ("low", "high"):
         words = ["--method", "out_of_bag", "--remove", name, "--keep", "20", "--out", tmp_path / name]
-        run("prune", csv, "--target", "label", *words, *IGNORE, *FAST)
+        run("prune", csv, "--target", "label", *words, *IGNORE, *PLAIN, "--models", "60")
     low, high = (
         set((tmp_path / n / "kept-20rows.csv").read_text().splitlines()[1:]) for n in ("low", "high")
     )
@@ -332,7 +332,12 @@ def one_line(done):
         (["--effort", "much"], "--effort much: use low, medium or high"),
         (["--effort", "medium", "--refine"], "--refine is part of --effort medium: leave it out"),
         (["--effort", "high", "--tune"], "--tune is part of --effort high: leave it out"),
-        (["--seconds", "5"], "--seconds bounds the searches of more effort: add --effort medium"),
+        (["--seconds", "5", "--refine"], "--seconds bounds searches, and there are none with --refine"),
+        (["--seconds", "5", "--alpha", "0"], "--seconds bounds searches, and there are none with --alpha"),
+        (
+            ["--seconds", "5", "--effort", "low"],
+            "--seconds bounds searches, and there are none with --effort low",
+        ),
         (["--effort", "medium", "--seconds", "-1"], "--seconds -1.0: use a positive number"),
         (["--proxy", "forrest"], "did you mean 'forest'"),
         (["--method", "herding", "--effort", "medium"], "--effort has no meaning for --method herding"),

@@ -6,7 +6,20 @@ from html import unescape
 import pytest
 from pages import nasty_table
 
-FAST = ["--target", "label", "--learner", "ridge", "--models", "60", "--jobs", "1", "--keep", "8,20"]
+FAST = [
+    "--effort",
+    "low",
+    "--target",
+    "label",
+    "--learner",
+    "ridge",
+    "--models",
+    "60",
+    "--jobs",
+    "1",
+    "--keep",
+    "8,20",
+]
 
 
 @pytest.fixture

@@ -158,6 +158,6 @@ def test_metrics_that_are_none():
         make_metric(3)
     X, y = np.random.default_rng(0).normal(size=(40, 2)), [0, 1] * 20
     with pytest.raises(InputError, match="metric='f1' compares sets, and one is chosen: add tune='grid'"):
-        CDVM(metric="f1").fit(X, y)
+        CDVM(metric="f1", effort="low").fit(X, y)
     with pytest.raises(InputError, match="metric='mae' does not fit a classification task"):
         CDVM(metric="mae", refine=True).fit(X, y)

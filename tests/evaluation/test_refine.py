@@ -182,7 +182,9 @@ def test_many_classes_and_a_baselines_rows(digits):
 
 def test_cdvm_refines_its_own_rows(noisy):
     split, _ = noisy
-    pruner = CDVM("ridge", n_models=300, inclusion=0.1, n_jobs=1, random_state=0).fit_split(split)
+    pruner = CDVM("ridge", effort="low", n_models=300, inclusion=0.1, n_jobs=1, random_state=0).fit_split(
+        split
+    )
     plain = pruner.select(20)
     pruner.set_params(refine=300)
     better = pruner.select(20)
@@ -285,7 +287,7 @@ def test_processes_are_used_for_estimators_of_scikit_learn(wine):
 
 
 def test_refining_keeps_a_rare_class(rare):
-    pruner = CDVM("logistic", n_models=200, solver="first_order", n_jobs=1, random_state=0)
+    pruner = CDVM("logistic", effort="low", n_models=200, solver="first_order", n_jobs=1, random_state=0)
     plain = pruner.fit_split(rare).select(30)
     assert rare.y[plain.rows].sum() >= 2
     seen = []

@@ -8,7 +8,7 @@ from cdvm.evaluation.curve import Curve, CurvePoint, cross_fit
 from cdvm.evaluation.metrics import make_metric
 from cdvm.evaluation.smallest import smallest_set
 
-QUICK = {"n_models": 200, "random_state": 0, "n_jobs": 1, "progress": False}
+QUICK = {"effort": "low", "n_models": 200, "random_state": 0, "n_jobs": 1, "progress": False}
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +165,7 @@ def test_a_loss_too_small_to_see_says_how_many_rows_it_takes():
 
 def test_that_nothing_changed_on_few_rows_is_no_promise():
     X = np.r_[np.zeros((30, 1)), np.ones((30, 1))]
-    pruner = CDVM("ridge", n_models=100, random_state=0, n_jobs=1, progress=False)
+    pruner = CDVM("ridge", effort="low", n_models=100, random_state=0, n_jobs=1, progress=False)
     pruner.fit(X + 0.01 * np.arange(60)[:, None] / 60, np.repeat([0, 1], 30))
     with pytest.raises(InputError, match=r"within=0.01 cannot be told with 60 rows.*0.0000 ± 0.0\d+.* about"):
         pruner.smallest(0.01, folds=3)

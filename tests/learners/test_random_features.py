@@ -55,7 +55,9 @@ def test_features_are_rectified_and_standardised_over_the_training_rows():
 def test_a_ring_is_told_from_its_inside_where_a_line_cannot():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 2))
-    split = Split.from_arrays(X[:300], (X[:300] ** 2).sum(axis=1) < 1.4, X[300:], (X[300:] ** 2).sum(axis=1) < 1.4)
+    split = Split.from_arrays(
+        X[:300], (X[:300] ** 2).sum(axis=1) < 1.4, X[300:], (X[300:] ** 2).sum(axis=1) < 1.4
+    )
     subsets = Subsets.of([range(300)], 300)
     curved = RandomFeaturesLearner().predict(split, subsets, split.X_val)[0] == split.y_val
     line = RandomFeaturesLearner()._linear.predict(split, subsets, split.X_val)[0] == split.y_val

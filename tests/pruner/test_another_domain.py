@@ -25,7 +25,9 @@ def accuracies(seed, budget=40):
     source, pool = here[:100], np.r_[here[100:500], rest]
     scores = []
     for rows in (target, source):
-        pruner = CDVM(RidgeClassifier(), n_models=500, solver="first_order", random_state=seed, n_jobs=1)
+        pruner = CDVM(
+            RidgeClassifier(), effort="low", n_models=500, solver="first_order", random_state=seed, n_jobs=1
+        )
         kept = pool[pruner.fit(X[pool], y[pool], X[rows], y[rows]).select(budget).indices]
         scores.append(RidgeClassifier().fit(X[kept], y[kept]).score(X[test], y[test]))
     return scores

@@ -15,7 +15,7 @@ def frame():
 
 @pytest.fixture(scope="module")
 def pruner(frame):
-    return CDVM("ridge", n_models=500, random_state=0, n_jobs=1).fit(*frame)
+    return CDVM("ridge", effort="low", n_models=500, random_state=0, n_jobs=1).fit(*frame)
 
 
 def test_rows_are_those_of_the_table_by_position_mask_or_label(pruner):
@@ -32,7 +32,9 @@ def test_rows_are_those_of_the_table_by_position_mask_or_label(pruner):
 
 
 def test_conditions_go_with_rows_that_are_held_out(frame):
-    pruner = CDVM("ridge", n_models=300, validation="holdout", random_state=0, n_jobs=1).fit(*frame)
+    pruner = CDVM("ridge", effort="low", n_models=300, validation="holdout", random_state=0, n_jobs=1).fit(
+        *frame
+    )
     region = np.arange(178) % 4
     keep = pruner.select(20, groups=region, at_least=4, keep=pruner.split_.rows[:2])
     assert (np.bincount(region[keep.indices]) >= 4).all()

@@ -40,7 +40,7 @@ def test_without_validation_rows_every_row_is_a_candidate_and_an_evaluation_row(
 
 
 def test_held_out_rows_are_never_kept(table):
-    settings = {"n_models": 50, "n_jobs": 1, "random_state": 0}
+    settings = {"effort": "low", "n_models": 50, "n_jobs": 1, "random_state": 0}
     pruner = CDVM("naive_bayes", validation="holdout", **settings).fit(*table)
     all_rows = pruner.select(1.0)
     assert len(all_rows) == pruner.split_.n_rows == 178 - len(pruner.split_.y_val) < 178
@@ -53,7 +53,9 @@ def test_held_out_rows_are_never_kept(table):
 
 def test_own_validation_rows_make_every_row_a_candidate(table):
     X, y = table
-    pruner = CDVM("naive_bayes", n_models=50, n_jobs=1, random_state=0).fit(X, y, X[:60], y[:60])
+    pruner = CDVM("naive_bayes", effort="low", n_models=50, n_jobs=1, random_state=0).fit(
+        X, y, X[:60], y[:60]
+    )
     assert pruner.select(1.0).indices.tolist() == list(range(178))
 
 
@@ -67,7 +69,9 @@ def test_the_same_rows_for_any_number_of_workers(table):
 
 
 def test_another_random_state_gives_other_models(table):
-    first, second = (CDVM("naive_bayes", n_models=20, n_jobs=1, random_state=s).fit(*table) for s in (0, 1))
+    first, second = (
+        CDVM("naive_bayes", effort="low", n_models=20, n_jobs=1, random_state=s).fit(*table) for s in (0, 1)
+    )
     assert (first.split_.rows.tolist(), first.outcomes_.data.tolist()) != (
         second.split_.rows.tolist(),
         second.outcomes_.data.tolist(),
@@ -76,7 +80,7 @@ def test_another_random_state_gives_other_models(table):
 
 def test_arrays_sparse_matrices_and_frames_choose_alike(table):
     X, y = table
-    settings = {"n_models": 60, "n_jobs": 1, "random_state": 0}
+    settings = {"effort": "low", "n_models": 60, "n_jobs": 1, "random_state": 0}
     frame = CDVM(GaussianNB(), **settings).fit(X, y).select(20).indices
     array = CDVM(GaussianNB(), **settings).fit(X.to_numpy(), y.tolist()).select(20).indices
     assert frame.tolist() == array.tolist()
@@ -96,16 +100,18 @@ def test_fitted_attributes(table, pruner):
 def test_regression(rng):
     X = rng.normal(size=(80, 3))
     y = X @ [1.0, -2.0, 0.5] + 0.1 * rng.normal(size=80)
-    pruner = CDVM(LinearRegression(), n_models=200, inclusion=0.2, n_jobs=1, random_state=0).fit(X, y)
+    pruner = CDVM(
+        LinearRegression(), effort="low", n_models=200, inclusion=0.2, n_jobs=1, random_state=0
+    ).fit(X, y)
     assert not hasattr(pruner, "classes_")
     assert len(pruner.select(8)) == 8
 
 
 def test_store_goes_on(table, tmp_path):
     settings = {"n_jobs": 1, "random_state": 0, "store": tmp_path / "s"}
-    CDVM("naive_bayes", n_models=30, **settings).fit(*table)
-    longer = CDVM("naive_bayes", n_models=60, **settings).fit(*table)
-    plain = CDVM("naive_bayes", n_models=60, n_jobs=1, random_state=0).fit(*table)
+    CDVM("naive_bayes", effort="low", n_models=30, **settings).fit(*table)
+    longer = CDVM("naive_bayes", effort="low", n_models=60, **settings).fit(*table)
+    plain = CDVM("naive_bayes", effort="low", n_models=60, n_jobs=1, random_state=0).fit(*table)
     assert (longer.outcomes_.data == plain.outcomes_.data).all()
 
 
@@ -135,7 +141,7 @@ def test_a_learner_by_name_gets_standardised_features_and_an_object_the_users(ta
     seen = StandardScaler().fit_transform(X)
 
     def fitted(learner, n_models=4, **words):
-        return CDVM(learner, n_models=n_models, **settings, **words).fit(X, y)
+        return CDVM(learner, effort="low", n_models=n_models, **settings, **words).fit(X, y)
 
     for pruner in (fitted("naive_bayes"), fitted("GaussianNB"), fitted(GaussianNB(), scale=True)):
         assert pruner.split_.scaled
@@ -144,7 +150,7 @@ def test_a_learner_by_name_gets_standardised_features_and_an_object_the_users(ta
         assert not pruner.split_.scaled
         assert np.array_equal(pruner.split_.X, X)
     by_name = fitted("ridge", 60)
-    by_hand = CDVM(RidgeLearner(), n_models=60, **settings).fit(seen, y)
+    by_hand = CDVM(RidgeLearner(), effort="low", n_models=60, **settings).fit(seen, y)
     assert by_name.select(20).indices.tolist() == by_hand.select(20).indices.tolist()
     again = clone(by_name).fit_split(by_name.split_)  # not standardised twice
     assert (again.split_.X == by_name.split_.X).all()
@@ -153,14 +159,14 @@ def test_a_learner_by_name_gets_standardised_features_and_an_object_the_users(ta
 def test_validation_rows_are_standardised_by_the_training_rows(table):
     X, y = table
     a, b = slice(0, None, 2), slice(1, None, 2)
-    pruner = CDVM("ridge", n_models=4, n_jobs=1, random_state=0).fit(X[a], y[a], X[b], y[b])
+    pruner = CDVM("ridge", effort="low", n_models=4, n_jobs=1, random_state=0).fit(X[a], y[a], X[b], y[b])
     assert np.allclose(pruner.split_.X_val, StandardScaler().fit(X[a]).transform(X[b]))
 
 
 def test_outcomes_fit_the_split_as_it_is_or_as_models_saw_it(table):
     X, y = table[0].to_numpy(), table[1]
     split = Split.from_arrays(X, y, validation="out_of_bag")
-    first = CDVM("ridge", n_models=60, n_jobs=1, random_state=0).fit(X, y)
+    first = CDVM("ridge", effort="low", n_models=60, n_jobs=1, random_state=0).fit(X, y)
     for form in (split, first.split_):
         again = clone(first).fit_outcomes(form, first.outcomes_)
         assert again.split_.scaled
@@ -171,7 +177,7 @@ def test_outcomes_fit_the_split_as_it_is_or_as_models_saw_it(table):
 
 def test_nothing_of_an_earlier_fit_is_left(table, rng):
     X, y = table
-    pruner = CDVM("naive_bayes", n_models=20, n_jobs=1, random_state=0).fit(X, y)
+    pruner = CDVM("naive_bayes", effort="low", n_models=20, n_jobs=1, random_state=0).fit(X, y)
     _ = pruner.sample_indices_
     assert {"classes_", "feature_names_in_", "outcomes_", "_kept", "_base"} <= set(vars(pruner))
     numbers = rng.normal(size=(60, 2))
@@ -185,7 +191,7 @@ def test_nothing_of_an_earlier_fit_is_left(table, rng):
 
 def test_a_fit_that_fails_leaves_the_earlier_one_whole(table, rng):
     X, y = table
-    pruner = CDVM("naive_bayes", n_models=20, n_jobs=1, random_state=0).fit(X, y)
+    pruner = CDVM("naive_bayes", effort="low", n_models=20, n_jobs=1, random_state=0).fit(X, y)
     before = dict(vars(pruner))
     with pytest.raises(InputError, match="NaN"):
         pruner.fit(np.full((20, 2), np.nan), [0, 1] * 10)
@@ -203,13 +209,22 @@ def test_a_fit_that_fails_leaves_the_earlier_one_whole(table, rng):
 def test_data_errors_reach_the_user(table):
     X, y = table
     with pytest.raises(InputError, match="NaN in row 'bottle 3'"):
-        CDVM(n_models=5, prepare=False).fit(X.mask(np.eye(178, 13, k=-3).astype(bool)), y)
+        CDVM(effort="low", n_models=5, prepare=False).fit(X.mask(np.eye(178, 13, k=-3).astype(bool)), y)
     with pytest.raises(InputError, match="one class only"):
-        CDVM(n_models=5).fit(X, pd.Series(["red"] * 178))
+        CDVM(effort="low", n_models=5).fit(X, pd.Series(["red"] * 178))
 
 
 @parametrize_with_checks(
-    [CDVM(DecisionTreeClassifier(max_depth=2), n_models=4, inclusion=0.5, n_jobs=1, random_state=0)]
+    [
+        CDVM(
+            DecisionTreeClassifier(max_depth=2),
+            effort="low",
+            n_models=4,
+            inclusion=0.5,
+            n_jobs=1,
+            random_state=0,
+        )
+    ]
 )
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)

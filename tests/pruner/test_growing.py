@@ -9,7 +9,14 @@ from sklearn.preprocessing import StandardScaler
 
 from cdvm import CDVM, GrownAttribution, InputError, Outcomes, Split
 
-QUICK = {"n_models": 400, "inclusion": 0.08, "random_state": 0, "n_jobs": 1, "progress": False}
+QUICK = {
+    "effort": "low",
+    "n_models": 400,
+    "inclusion": 0.08,
+    "random_state": 0,
+    "n_jobs": 1,
+    "progress": False,
+}
 
 
 @pytest.fixture(scope="module")

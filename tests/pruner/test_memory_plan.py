@@ -23,7 +23,7 @@ RUN = textwrap.dedent(
     limit, rows, models, inclusion, n_evaluation = json.loads(sys.argv[1])
     X = rng.normal(size=(rows, 10))
     y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int)
-    settings = dict(n_models=models, inclusion=inclusion, memory_limit=limit, random_state=0)
+    settings = dict(effort="low", n_models=models, inclusion=inclusion, memory_limit=limit, random_state=0)
     pruner = CDVM("ridge", n_jobs=2, solver="first_order", **settings)
     kept = pruner.fit(X, y, X[:n_evaluation] + 0.1, y[:n_evaluation]).select(0.05)
     # ru_maxrss would start from the process that started this one
@@ -62,7 +62,9 @@ def test_the_limit_does_not_change_the_answer():
     split = Split.from_arrays(X[:500] / 16, y[:500], random_state=0)
 
     def chosen(limit):
-        pruner = CDVM("ridge", n_models=200, solver="first_order", memory_limit=limit, random_state=0)
+        pruner = CDVM(
+            "ridge", effort="low", n_models=200, solver="first_order", memory_limit=limit, random_state=0
+        )
         return pruner.fit_split(split), pruner.select(40)
 
     free, wanted = chosen(None)

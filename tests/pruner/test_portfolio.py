@@ -99,7 +99,8 @@ def test_a_learner_that_trains_many_at_once_is_its_own_proxy():
 
 
 @pytest.mark.parametrize(
-    ("learner", "proxy"), [(SVC(), "logistic"), (GaussianNB(), "sklearn"), (LogisticRegression(), "logistic")]
+    ("learner", "proxy"),
+    [(SVC(), "random_features"), (GaussianNB(), "sklearn"), (LogisticRegression(), "logistic")],
 )
 def test_thousands_are_trained_by_a_relative(moons, learner, proxy):
     X, y = moons
@@ -136,9 +137,13 @@ def test_no_proxy_means_the_learner_itself(moons):
     [
         ({"effort": "medium", "refine": True}, "refine=True"),
         ({"effort": "high", "tune": "grid"}, "tune='grid'"),
-        ({"seconds": 3}, "seconds=3"),
+        (
+            {"seconds": 3, "refine": True},
+            "seconds=3 has no effect with refine=True, which means effort='low'",
+        ),
+        ({"seconds": 3, "effort": "low"}, "seconds=3 has no effect with effort='low'"),
         ({"effort": "medium", "seconds": 0}, "seconds=0: use a positive number"),
-        ({"effort": "much"}, "effort='much': use 'low', 'medium' or 'high'"),
+        ({"effort": "much"}, "effort='much': use None, 'low', 'medium' or 'high'"),
         ({"proxy": "ridge_regression"}, "proxy='ridge' is for regression"),
         ({"proxy": "logistik"}, "logistik"),
     ],
@@ -146,6 +151,70 @@ def test_no_proxy_means_the_learner_itself(moons):
 def test_settings_without_meaning_are_refused(moons, options, message):
     with pytest.raises(InputError, match=message):
         CDVM("logistic", n_models=4, **options).fit(*moons)
+
+
+@pytest.mark.parametrize(
+    ("options", "effort"),
+    [
+        ({}, "medium"),
+        ({"seconds": 3}, "medium"),
+        ({"metric": "balanced_accuracy"}, "medium"),
+        ({"solver": "highs"}, "medium"),
+        ({"alpha": 0.0}, "low"),
+        ({"kappa": 1.0}, "low"),
+        ({"tune": "grid"}, "low"),
+        ({"rounding": "top"}, "low"),
+        ({"refine": 50}, "low"),
+        ({"refine": 50, "effort": "low"}, "low"),
+        ({"alpha": 0.0, "effort": "high"}, "high"),
+    ],
+)
+def test_ways_are_compared_unless_settings_say_how_to_choose(options, effort):
+    assert CDVM(**options)._effort == effort
+
+
+def test_by_default_ways_are_compared_but_not_where_conditions_are_given(moons):
+    pruner = CDVM("ridge", n_models=100, n_jobs=1, random_state=0).fit(*moons)
+    assert {"random", "program"} < {line.name for line in pruner.select(20).leaderboard}
+    for given in ({"keep": [3]}, {"costs": np.ones(300)}, {"weights": np.ones(300)}):
+        assert pruner.select(20, **given).leaderboard is None
+    asked = CDVM("ridge", effort="medium", n_models=100, n_jobs=1, random_state=0).fit(*moons)
+    assert 3 in asked.select(20, keep=[3]).indices
+    assert asked.select(20, keep=[3]).leaderboard
+
+
+def test_ways_are_compared_by_the_metric():
+    """One row in twenty is of the class that classes of one size make half of the score."""
+    rng = np.random.default_rng(0)
+    y = (rng.random(3300) < 0.05).astype(int)
+    X = rng.normal(size=(3300, 3)) + y[:, None]
+    found = {}
+    for metric in (None, "balanced_accuracy"):
+        pruner = CDVM("logistic", metric=metric, n_models=200, n_jobs=1, random_state=0).fit(X[:300], y[:300])
+        kept = pruner.select(30).indices
+        found[metric] = LogisticRegression().fit(X[kept], y[kept]).predict(X[300:])[y[300:] == 1].mean()
+    assert found["balanced_accuracy"] > found[None]
+
+
+def test_scores_of_a_regression_are_r2():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 4))
+    y = X @ [3.0, 2.0, 1.0, 0.0] + rng.normal(size=200)
+    keep = CDVM("ridge_regression", n_models=100, n_jobs=1, random_state=0).fit(X, y).select(60)
+    assert 0.8 < keep.score < 1
+
+
+def test_rows_count_by_their_weights():
+    """Two strata; a set that is right in one of them gains what its rows weigh."""
+    draws = portfolio._RANDOM
+    right = np.zeros((draws + 1, 100), dtype=np.float32)
+    right[-1, 50:] = 1.0
+    outside = np.ones((draws + 1, 100), dtype=bool)
+    strata, weights = np.repeat([0, 1], 50), np.repeat([1.5, 0.5], 50)
+    found = RowScores(right, right, outside)
+    assert compare_with_chance(found, strata)[0][-1] == pytest.approx(0.5)
+    assert compare_with_chance(found, strata, weights)[0][-1] == pytest.approx(0.25)
+    assert compare_with_chance(found, np.zeros(100, dtype=int), weights)[0][-1] == pytest.approx(0.25)
 
 
 def test_time_is_kept_about(moons):

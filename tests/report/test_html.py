@@ -73,7 +73,7 @@ def table() -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def pruner(table):
     features = table.drop(columns="label")
-    return CDVM("logistic", n_models=150, inclusion=0.15, n_jobs=1, random_state=0).fit(
+    return CDVM("logistic", effort="low", n_models=150, inclusion=0.15, n_jobs=1, random_state=0).fit(
         features, table["label"]
     )
 
@@ -257,7 +257,9 @@ def test_pages_of_other_tables(kind, tmp_path):
         more = (X[:20], y[:20])
     elif kind == "one column":
         X = X[:, :1]
-    pruner = CDVM(learner, n_models=40, inclusion=0.2, n_jobs=1, random_state=0, **options).fit(X, y, *more)
+    pruner = CDVM(learner, effort="low", n_models=40, inclusion=0.2, n_jobs=1, random_state=0, **options).fit(
+        X, y, *more
+    )
     keep = pruner.select(10)
     if kind == "one class kept":
         keep = Selection.of_rows(pruner.split_, np.arange(0, 20, 2), method="<mine>", seconds=0.0)
@@ -342,7 +344,7 @@ def test_a_size_that_was_searched_for_is_told_with_its_curve(tmp_path):
     rng = np.random.default_rng(0)
     y = np.arange(120) % 2
     X = rng.standard_normal((120, 3)) + 2.5 * y[:, None]
-    pruner = CDVM("ridge", n_models=60, inclusion=0.15, n_jobs=1, random_state=0).fit(X, y)
+    pruner = CDVM("ridge", effort="low", n_models=60, inclusion=0.15, n_jobs=1, random_state=0).fit(X, y)
     found = pruner.smallest(within=0.1, folds=3, least=0.1)
     text = pruner.report(tmp_path / "r.html", found).read_text(encoding="utf-8")
     reader = read(text)
@@ -359,7 +361,9 @@ def test_a_table_that_grew_has_a_page(tmp_path):
     rng = np.random.default_rng(0)
     y = np.arange(100) % 2
     X = rng.standard_normal((100, 3)) + 2 * y[:, None]
-    pruner = CDVM("ridge", n_models=60, inclusion=0.15, n_jobs=1, random_state=0).fit(X[:80], y[:80])
+    pruner = CDVM("ridge", effort="low", n_models=60, inclusion=0.15, n_jobs=1, random_state=0).fit(
+        X[:80], y[:80]
+    )
     before = pruner.evidence_[0].n_models
     keep = pruner.update(X[80:], y[80:]).select(10)
     text = pruner.report(tmp_path / "r.html", keep, table=X).read_text(encoding="utf-8")

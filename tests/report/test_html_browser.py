@@ -25,7 +25,7 @@ CHOSEN = [12, 30]
 @pytest.fixture(scope="module")
 def path(tmp_path_factory) -> Path:
     table = nasty_table()
-    pruner = CDVM("logistic", n_models=150, inclusion=0.15, n_jobs=1, random_state=0)
+    pruner = CDVM("logistic", effort="low", n_models=150, inclusion=0.15, n_jobs=1, random_state=0)
     pruner.fit(table.drop(columns="label"), table["label"])
     out = tmp_path_factory.mktemp("page") / "report.html"
     return pruner.report(out, pruner.select(CHOSEN), table=table, groups=table["group"], name=NASTY)

@@ -15,7 +15,20 @@ import pytest
 from cdvm.errors import InputError
 from cdvm.report.output import check_directory, together
 
-PRUNE = ["--target", "label", "--learner", "naive_bayes", "--models", "60", "--jobs", "1", "--keep", "8"]
+PRUNE = [
+    "--target",
+    "label",
+    "--effort",
+    "low",
+    "--learner",
+    "naive_bayes",
+    "--models",
+    "60",
+    "--jobs",
+    "1",
+    "--keep",
+    "8",
+]
 VALUE = ["--target", "label", "--method", "knn_shapley"]
 
 

@@ -156,9 +156,11 @@ def test_a_cluster_takes_what_is_trained_and_nothing_else(wine, tree, design, se
         with pytest.raises(InputError, match="outcome returned an array of shape"):
             record_outcomes(wine, tree, design, range(60), outcome=lambda y, s: s[:, 0, 0])
         with joblib.parallel_config("dask", client=client):
-            pruner = CDVM(tree, n_models=100, inclusion=0.1, random_state=0).fit(wine.X, wine.y)
+            pruner = CDVM(tree, effort="low", n_models=100, inclusion=0.1, random_state=0).fit(wine.X, wine.y)
         assert len(pruner.select(10)) == 10
-    alone = CDVM(tree, n_models=100, inclusion=0.1, random_state=0, n_jobs=1).fit(wine.X, wine.y)
+    alone = CDVM(tree, effort="low", n_models=100, inclusion=0.1, random_state=0, n_jobs=1).fit(
+        wine.X, wine.y
+    )
     assert equal(pruner.outcomes_, alone.outcomes_)
 
 

@@ -188,7 +188,7 @@ def test_every_stage_of_choosing_can_be_seen(monkeypatch, rng):
 
     monkeypatch.setattr(Progress, "__enter__", noted)
     X = rng.normal(size=(40, 2))
-    CDVM("ridge", n_models=20, n_jobs=1, random_state=0).fit(X, np.arange(40) % 2).select(5)
+    CDVM("ridge", effort="low", n_models=20, n_jobs=1, random_state=0).fit(X, np.arange(40) % 2).select(5)
     assert seen == [
         "checking rows",
         "preparing models",

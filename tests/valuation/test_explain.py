@@ -11,7 +11,9 @@ def fitted():
     X, y = load_breast_cancer(return_X_y=True)
     labels = np.where(y[:200] == 1, "benign", "malignant")
     labels[7] = "benign" if labels[7] == "malignant" else "malignant"  # a wrong one
-    pruner = CDVM("logistic", n_models=800, random_state=0, n_jobs=1, progress=False).fit(X[:200], labels)
+    pruner = CDVM("logistic", effort="low", n_models=800, random_state=0, n_jobs=1, progress=False).fit(
+        X[:200], labels
+    )
     return pruner, pruner.select(20), labels
 
 

@@ -245,7 +245,15 @@ def _check_effort(request: Request) -> None:
     for flag, given in {"--refine": request.refine, "--tune": request.tune}.items():
         if more and given:
             raise InputError(f"{flag} is part of --effort {request.effort}: leave it out")
-    if request.seconds is not None and not more:
-        raise InputError("--seconds bounds the searches of more effort: add --effort medium")
+    program = {
+        "--alpha": request.alpha is not None,
+        "--kappa": request.kappa is not None,
+        "--tune": request.tune,
+        "--refine": request.refine,
+    }
+    told = next((flag for flag, given in program.items() if given), "")
+    if request.seconds is not None and (request.effort == "low" or (told and not more)):
+        why = "--effort low" if request.effort else told
+        raise InputError(f"--seconds bounds searches, and there are none with {why}: leave one of them out")
     if request.proxy not in (None, "auto", "none"):
         make_learner(request.proxy)

@@ -48,7 +48,11 @@ _NAMED: dict[str, tuple[str, str, dict[str, Any]]] = {
     "neighbors": ("cdvm.learners.neighbors", "NeighborsLearner", {}),
     "neighbors_regression": ("cdvm.learners.neighbors", "NeighborsLearner", {"task": "regression"}),
     "random_features": ("cdvm.learners.random_features", "RandomFeaturesLearner", {}),
-    "random_features_regression": ("cdvm.learners.random_features", "RandomFeaturesLearner", {"task": "regression"}),
+    "random_features_regression": (
+        "cdvm.learners.random_features",
+        "RandomFeaturesLearner",
+        {"task": "regression"},
+    ),
     "tree": ("cdvm.learners.trees", "TreeLearner", {}),
     "tree_regression": ("cdvm.learners.trees", "TreeLearner", {"task": "regression"}),
     "forest": ("cdvm.learners.trees", "ForestLearner", {}),

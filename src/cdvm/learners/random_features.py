@@ -1,7 +1,7 @@
-"""A linear model of random features: what networks and kernel machines have in common, at a linear model's cost.
+"""A linear model of random features: a relative of networks and kernel machines at a linear model's cost.
 
-A row's features are its columns and ``max(0, Wx + b)``, the latter standardised over the training rows, with W
-and b drawn once for all models. A logistic regression (ridge, for regression) of these is trained to its
+A row's features are its columns and ``max(0, Wx + b)``, the latter standardised over the training rows, with
+W and b drawn once for all models. A logistic regression (ridge, for regression) of these is trained to its
 optimum, many models at once. That is a network with one hidden layer whose first weights stay as they were
 drawn (Rahimi and Recht's random features, an extreme learning machine), and approximates a kernel machine:
 boundaries are curved, where those of a linear model of the columns are not.
@@ -44,8 +44,8 @@ class RandomFeaturesLearner(Learner):
     >>> X = rng.normal(size=(400, 2))
     >>> split = Split.from_arrays(X, (X**2).sum(axis=1) < 1.4, random_state=0)
     >>> from cdvm.sampling import Subsets
-    >>> inside = RandomFeaturesLearner().predict(split, Subsets.of([range(300)], 320), [[0.0, 0.0], [0.0, 2.5]])
-    >>> inside.tolist()
+    >>> rows = Subsets.of([range(300)], split.n_rows)
+    >>> RandomFeaturesLearner().predict(split, rows, [[0.0, 0.0], [0.0, 2.5]]).tolist()
     [[1, 0]]
     """
 
@@ -57,9 +57,14 @@ class RandomFeaturesLearner(Learner):
         self.n_features = int(n_features)
         self.C = float(C)
         self.task = task
-        self._linear: Learner = (
-            RidgeLearner(alpha=1 / self.C, task="regression") if task == "regression" else LogisticLearner(self.C)
-        )
+        self._linear: Learner
+        if task == "regression":
+            self._linear = RidgeLearner(alpha=1 / self.C, task="regression")
+        else:
+            self._linear = LogisticLearner(self.C)
+            self._linear.shares_table = (
+                False  # with so weak a penalty an inverse common to all models serves none
+            )
 
     def bind(self, split: Split, X: Features) -> Trainer:
         rng = np.random.default_rng([_SEED, int(split.X.shape[1])])

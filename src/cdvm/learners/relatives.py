@@ -83,16 +83,16 @@ def proxy_for(learner: Learner) -> Learner:
     if not isinstance(learner, SklearnLearner):
         return learner
     estimator = _innermost(learner.estimator)
-    name, regression = type(estimator).__name__, learner.task == "regression"
+    name = type(estimator).__name__
     if name.startswith(_QUICK):
         return learner
-    linear = make_learner("ridge_regression" if regression else "logistic")
+    ending = "_regression" if learner.task == "regression" else ""
+    linear = "ridge" + ending if ending else "logistic"
     if name.startswith("KNeighbors"):
-        return make_learner("neighbors_regression" if regression else "neighbors")
-    if name.startswith(_LINEAR) or (name.startswith(_CURVED) and getattr(estimator, "kernel", "") == "linear"):
-        return linear
-    if name.startswith(_CURVED):
-        return make_learner("random_features_regression" if regression else "random_features")
+        return make_learner("neighbors" + ending)
+    if name.startswith((*_LINEAR, *_CURVED)):
+        straight = name.startswith(_LINEAR) or getattr(estimator, "kernel", None) == "linear"
+        return make_learner(linear if straight else "random_features" + ending)
     if find_spec("numba") is None:
         warnings.warn(
             f"linear models stand for {name} where thousands are trained: pip install cdvm[trees] for trees, "
@@ -100,7 +100,7 @@ def proxy_for(learner: Learner) -> Learner:
             InputWarning,
             stacklevel=3,
         )
-        return linear
+        return make_learner(linear)
     return _small_relative(estimator) or ForestLearner(task=learner.task)
 
 

@@ -27,7 +27,7 @@ from cdvm.outcomes.recording import record_outcomes
 from cdvm.pruner.growing import Growing
 from cdvm.pruner.memory_plan import plan_memory
 from cdvm.pruner.portfolio import Effort
-from cdvm.pruner.settings import RULES, check_settings, refine_options
+from cdvm.pruner.settings import RULES, check_settings, effort_of, refine_options
 from cdvm.sampling import N_MODELS, Design, DesignKind, default_inclusion, seed_of
 
 __all__ = ["CDVM"]
@@ -48,10 +48,12 @@ class CDVM(Growing, BaseEstimator):  # type: ignore[misc]
         The model that is trained thousands of times in its place. ``"auto"``: a fast relative of an estimator
         that would be fitted one by one (see :func:`cdvm.learners.relatives.proxy_for`), on standardised
         features; None: the learner itself.
-    effort : {"low", "medium", "high"}, default="low"
-        ``"low"`` is CDVM's program, with ``tune`` and ``refine`` as they say. ``"medium"`` compares several
-        ways to choose with each other and with random rows, by training the learner itself, and refines the
-        best (see :mod:`cdvm.pruner.portfolio`); ``"high"`` does so with four times the models.
+    effort : {"low", "medium", "high"}, optional
+        ``"low"`` solves the program, as in the paper. ``"medium"`` also compares several ways to choose with
+        each other and with random rows, by training the learner itself, and refines the best (see
+        :mod:`cdvm.pruner.portfolio`); ``"high"`` does so with four times the models. By default medium, but
+        low where ``alpha``, ``kappa``, ``tune``, ``rounding``, ``refine`` or conditions of :meth:`select` say
+        how rows are to be chosen.
     seconds : float, optional
         Time for the searches of a budget with more than low effort, about. Only without it is the answer the
         same each time.
@@ -84,7 +86,7 @@ class CDVM(Growing, BaseEstimator):  # type: ignore[misc]
         Improve the rows further by retraining, see :func:`cdvm.refine`: with its defaults, with so many
         fits for each budget, or with its keyword arguments, e.g. ``{"seconds": 60}``.
     metric : str or scikit-learn scorer, optional
-        What ``tune`` and ``refine`` compare sets by, see :func:`cdvm.evaluate_sets`; accuracy or R².
+        What sets are compared by, see :func:`cdvm.evaluate_sets`; accuracy or R².
     validation_size : float, default=0.2
         Fraction of the rows held out by ``validation="holdout"``.
     attribution : {"models", "similarity", "mixture"}, default="models"
@@ -137,7 +139,7 @@ class CDVM(Growing, BaseEstimator):  # type: ignore[misc]
         learner: Any = "logistic",
         *,
         proxy: Any = "auto",
-        effort: Effort = "low",
+        effort: Effort | None = None,
         seconds: float | None = None,
         n_models: int = N_MODELS,
         inclusion: float | Literal["auto"] = "auto",
@@ -281,6 +283,8 @@ class CDVM(Growing, BaseEstimator):  # type: ignore[misc]
 
     def _anew(self, split: Split) -> CDVM:
         own = {name: _DEFAULTS[name] for name in ("store", "prepare", "validation", "validation_size")}
+        if self.effort is None and self._effort != "low":
+            own["effort"] = "low"
         if self.solver == "auto":  # to 1 %, ten times as fast: that much is made good by exchanges
             own["solver"] = "first_order"
         other: CDVM = clone(self).set_params(**own, random_state=self.seed_, progress=False)
@@ -288,6 +292,10 @@ class CDVM(Growing, BaseEstimator):  # type: ignore[misc]
 
     def _check_params(self) -> None:
         check_settings(self.get_params(deep=False), _DEFAULTS)
+
+    @property
+    def _effort(self) -> Effort:
+        return effort_of(self.get_params(deep=False), _DEFAULTS)
 
     def _refuse_holdout(self) -> None:
         given = {name: getattr(self, name) for name in ("prepare", "validation", "validation_size")}

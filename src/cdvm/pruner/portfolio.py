@@ -27,7 +27,7 @@ from cdvm.evaluation.difficulty import ease_of_rows
 from cdvm.evaluation.refinement.fractions import Strata, learn_fractions, stratify
 from cdvm.evaluation.refinement.refine import default_fits, refine
 from cdvm.evaluation.refinement.scorer import HeldOutScorer, RowScores
-from cdvm.learners import BoostingLearner, ForestLearner, Learner
+from cdvm.learners import Learner, LogisticLearner, NeighborsLearner, PaperLearner, RidgeLearner
 from cdvm.optimize.conditions import Conditions
 from cdvm.optimize.room import random_sets_within
 from cdvm.selection import Candidate, Selection
@@ -39,7 +39,10 @@ EFFORTS: dict[Effort, float] = {"medium": 1.0, "high": 4.0}  # times the models 
 
 _RANDOM = 8  # random sets that the others must beat
 _FRACTIONS = 480  # models for the fractions over strata
-_TREE_FITS, _TREE_ROWS = 500, 400_000  # models of a search by trees at least, and their rows in all at most
+_ROWS = 400_000  # of all models of a search by trees and the like, about
+_USUAL_FITS, _MOST_ROWS = 500, 2_000_000  # so many models all the same, as long as these are their rows
+_LEAST_FITS = 128
+_NOTHING = 1e-12  # of a weight
 
 
 def find_strata(split: Split, proxy: Learner, **options: Any) -> Strata:
@@ -82,6 +85,9 @@ class Portfolio:
     seed, n_jobs, progress : as elsewhere
     conditions : Conditions or None
         What all sets have to fulfil; none of them goes by fractions then.
+    metric : str, scorer or None
+        What sets are compared by. One that is no mean over rows (F1, ROC AUC, a scorer) is compared by right
+        answers, with classes of one size where that is nearer to it.
     """
 
     split: Split
@@ -95,6 +101,7 @@ class Portfolio:
     n_jobs: int | None = -1
     progress: bool | None = None
     conditions: Conditions | None = None
+    metric: Any = None
 
     def choose(self, program: Selection) -> Selection:
         """The best of what the program chose, and of the other ways to choose as many rows."""
@@ -119,13 +126,13 @@ class Portfolio:
         scorer = self._scorer(self.split, self.principal)
         outcomes = scorer.score_rows(_sets(proposals))
         strata = self.strata.of_evaluation(scorer.rows, outcomes.scores.shape[1])
-        scores, _ = compare_with_chance(outcomes, strata)
+        scores, _ = compare_with_chance(outcomes, strata, scorer.weights)
         refined = [self._refined(proposals[k]) for k in self._to_refine(proposals, scores)]
         proposals = [*proposals, *refined]
         outcomes = _joined(outcomes, scorer.score_rows(_sets(refined)))
-        scores, errors = compare_with_chance(outcomes, strata)
+        scores, errors = compare_with_chance(outcomes, strata, scorer.weights)
         best = int(np.argmax(scores))
-        board = _leaderboard(proposals, scores, errors, best)
+        board = _leaderboard(proposals, scorer.level + scores, errors, best)
         return replace(
             proposals[best].selection,
             score=next(line.score for line in board if line.kept),
@@ -147,7 +154,7 @@ class Portfolio:
             scorer,
             self.strata,
             size,
-            fits=int(_FRACTIONS * EFFORTS[self.effort]),
+            fits=int(self._affordable(_FRACTIONS, size) * EFFORTS[self.effort]),
             seconds=self._share,
             progress=self.progress,
         )
@@ -162,6 +169,7 @@ class Portfolio:
             self.proxy,
             fits=int(self._refining_fits(len(start.selection)) * EFFORTS[self.effort]),
             seconds=self._share,
+            metric=self.metric,
             seed=self.seed,
             n_jobs=self.n_jobs,
             progress=self.progress,
@@ -171,10 +179,14 @@ class Portfolio:
         return Proposal(refined, start.fits + (refined.fits or 0), seconds)
 
     def _refining_fits(self, size: int) -> int:
-        usual = default_fits(self._scorer(self.proxy_split, self.proxy), size)
-        # a tree's cost grows with its rows, a linear model's hardly
-        trees = isinstance(self.proxy, ForestLearner | BoostingLearner)
-        return min(usual, max(_TREE_FITS, _TREE_ROWS // size)) if trees else usual
+        return self._affordable(default_fits(self._scorer(self.proxy_split, self.proxy), size), size)
+
+    def _affordable(self, fits: int, size: int) -> int:
+        """Models of a search on sets of a size: thousands where the rows of a model hardly cost anything."""
+        if isinstance(self.proxy, LogisticLearner | RidgeLearner | NeighborsLearner | PaperLearner):
+            return fits
+        least = max(_LEAST_FITS, min(_USUAL_FITS, _MOST_ROWS // size))
+        return min(fits, max(_ROWS // size, least))
 
     @property
     def _share(self) -> float | None:
@@ -185,7 +197,7 @@ class Portfolio:
         return Selection.of_rows(self.split, rows, method=method, seconds=0.0)
 
     def _scorer(self, split: Split, learner: Learner) -> HeldOutScorer:
-        return HeldOutScorer(split, learner, seed=self.seed, n_jobs=self.n_jobs)
+        return HeldOutScorer(split, learner, metric=self.metric, seed=self.seed, n_jobs=self.n_jobs)
 
     def _agreement(
         self, proposals: list[Proposal], scores: NDArray[np.float64], strata: NDArray[np.int64]
@@ -193,8 +205,8 @@ class Portfolio:
         """Rank correlation of the proxy's and the principal's scores; None where they are one model."""
         if self.proxy is self.principal:
             return None
-        outcomes = self._scorer(self.proxy_split, self.proxy).score_rows(_sets(proposals))
-        own, _ = compare_with_chance(outcomes, strata)
+        scorer = self._scorer(self.proxy_split, self.proxy)
+        own, _ = compare_with_chance(scorer.score_rows(_sets(proposals)), strata, scorer.weights)
         if np.ptp(own) == 0 or np.ptp(scores) == 0:
             return None
         return float(spearmanr(own, scores).statistic)
@@ -213,23 +225,25 @@ def _joined(some: RowScores, more: RowScores) -> RowScores:
 
 
 def compare_with_chance(
-    found: RowScores, strata: NDArray[np.int64]
+    found: RowScores, strata: NDArray[np.int64], weights: NDArray[Any] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Score of each set, and the standard error of its gain over random sets, which come first.
 
-    ``strata`` are those of the evaluation rows. A stratum that a set holds whole has no say.
+    ``strata`` are those of the evaluation rows, ``weights`` how much each of them counts. A stratum that a
+    set holds whole has no say.
     """
     right, chance = found.right.astype(np.float64), found.outside[:_RANDOM]
     counted = chance.sum(axis=0)
     usual = np.where(chance, right[:_RANDOM], 0.0).sum(axis=0) / np.maximum(counted, 1)
     mask = found.outside & (counted > 0)
-    one_hot = np.eye(int(strata.max()) + 1)[strata]
-    share = one_hot.sum(axis=0) / np.maximum(mask @ one_hot, 1)
-    weights = np.where(mask, share[:, strata], 0.0)
-    weights /= np.maximum(weights.sum(axis=1, keepdims=True), 1e-12)
-    gain = (weights * (right - usual)).sum(axis=1)
-    errors = np.sqrt((weights**2 * (right - usual - gain[:, None]) ** 2).sum(axis=1))
-    level = usual[counted > 0].mean() if counted.any() else 0.0
+    each = np.ones(len(strata)) if weights is None else np.asarray(weights, dtype=np.float64)
+    one_hot = np.eye(int(strata.max()) + 1)[strata] * each[:, None]
+    share = one_hot.sum(axis=0) / np.maximum(mask @ one_hot, _NOTHING)
+    counts = np.where(mask, share[:, strata] * each, 0.0)
+    counts /= np.maximum(counts.sum(axis=1, keepdims=True), _NOTHING)
+    gain = (counts * (right - usual)).sum(axis=1)
+    errors = np.sqrt((counts**2 * (right - usual - gain[:, None]) ** 2).sum(axis=1))
+    level = np.average(usual[counted > 0], weights=each[counted > 0]) if counted.any() else 0.0
     return level + gain, errors
 
 

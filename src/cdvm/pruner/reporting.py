@@ -128,7 +128,7 @@ class Reporter(BudgetSelector):
 
     def _details(self) -> dict[str, Any]:
         found: dict[str, Any] = {
-            "effort": self.effort,
+            "effort": self._effort,
             "proxy": None if self.proxy_ is self.learner_ else self.proxy_.title,
         }
         if evidence := getattr(self, "evidence_", ()):

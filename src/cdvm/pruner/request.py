@@ -122,7 +122,7 @@ def _by_cdvm(
     pruner = CDVM(
         learner=learner,
         proxy=None if request.proxy == "none" else request.proxy or "auto",
-        effort=request.effort or "low",  # type: ignore[arg-type]  # checked there
+        effort=request.effort,  # type: ignore[arg-type]  # checked there
         seconds=request.seconds,
         n_models=N_MODELS if request.models is None else request.models,
         inclusion="auto" if request.inclusion is None else request.inclusion,
@@ -130,12 +130,14 @@ def _by_cdvm(
         kappa="auto" if request.kappa is None else request.kappa,
         tune="grid" if request.tune else None,
         refine=_options(request) if request.refine else False,
-        metric=request.metric if request.tune or request.refine else None,  # else it is for the report alone
         store=request.store,
         memory_limit=request.memory_limit,
         n_jobs=request.jobs,
         random_state=request.seed,
-    ).fit_split(split)
+    )
+    if pruner._effort != "low" or request.tune or request.refine:  # else it is for the report alone
+        pruner.set_params(metric=request.metric)
+    pruner.fit_split(split)
     seconds = time.perf_counter() - started
     smallest = curve = None
     if request.searches:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -55,13 +54,18 @@ class BudgetSelector(Resampler):
     rounding: Literal["swap", "top"]
     refine: bool | int | dict[str, Any]
     metric: Any
-    effort: Effort
+    effort: Effort | None
     seconds: float | None
     progress: bool | None
 
     @abstractmethod
     def _check_params(self) -> None:
         """Complain about settings that cannot be used."""
+
+    @property
+    @abstractmethod
+    def _effort(self) -> Effort:
+        """That asked for, or what the other settings mean."""
 
     def select(
         self,
@@ -79,7 +83,8 @@ class BudgetSelector(Resampler):
     ) -> Any:
         """The rows to keep for a budget, or for each of several.
 
-        Conditions are part of the program: the bound is on sets that fulfil them. Rows are those of the table
+        Conditions and weights are part of the program: the bound is on sets that fulfil them. Where there are
+        any, the program alone decides, unless ``refine`` or ``effort`` was set. Rows are those of the table
         that was passed to ``fit``.
 
         Parameters
@@ -269,16 +274,24 @@ class BudgetSelector(Resampler):
             metric=self.metric,
             **own,
         )
-        if self.effort == "low":
+        effort, asked = self._effort, conditions is not None or importance is not None
+        if effort == "low" or (self.effort is None and asked):
             return selections
         if importance is not None or not (conditions is None or conditions.exact):
             wrong = "weights" if importance is not None else "costs and together"
-            raise InputError(f"effort={self.effort!r} has no use for {wrong} yet: use effort='low'")
+            raise InputError(f"effort={effort!r} has no use for {wrong}: use effort='low'")
         if "_strata" not in vars(self):
             self._strata = find_strata(rows, proxy, **own)
         ways = Portfolio(
-            self.split_, self.learner_, rows, proxy, self._strata, self.effort, self.seconds, **own
+            self.split_,
+            self.learner_,
+            rows,
+            proxy,
+            self._strata,
+            effort,
+            self.seconds,
+            conditions=conditions,
+            metric=self.metric,
+            **own,
         )
-        if conditions is not None:
-            ways = replace(ways, conditions=conditions)
         return [ways.choose(selection) for selection in selections]

@@ -28,7 +28,7 @@ from cdvm.optimize.solvers.dispatch import Method
 from cdvm.pruner.portfolio import Effort
 from cdvm.sampling import N_MODELS, DesignKind
 
-__all__ = ["CHOOSING", "GRID_ALPHAS", "GRID_KAPPAS", "RULES", "check_settings", "refine_options"]
+__all__ = ["CHOOSING", "GRID_ALPHAS", "GRID_KAPPAS", "RULES", "check_settings", "effort_of", "refine_options"]
 
 GRID_ALPHAS = (0.0, 0.3, 0.6, 1.0)
 GRID_KAPPAS = (0.2, 0.5, 0.8, 1.2, 1.6)
@@ -47,7 +47,7 @@ RULES = {
     "refine": one_of(True, False)
     | whole(1)
     | Rule(lambda given: isinstance(given, dict), "a dict of options of cdvm.refine"),
-    "effort": one_of(*get_args(Effort)),
+    "effort": one_of(None, *get_args(Effort)),
     "seconds": number(lambda seconds: seconds > 0, "a positive number") | one_of(None),
     "validation_size": number(lambda fraction: 0 < fraction < 1, "a fraction between 0 and 1, e.g. 0.2"),
     "attribution": one_of("models", "similarity", "mixture"),
@@ -61,6 +61,7 @@ RULES = {
 }
 _TRAINING = ("n_models", "inclusion", "design", "outcome", "store")  # what only subset models need
 # what a selection depends on besides what was fitted
+_PROGRAM = ("alpha", "kappa", "tune", "rounding", "refine")  # which say how rows are to be chosen
 CHOOSING = ("budget", "metric", "alpha", "kappa", "tune", "solver", "rounding", "refine", "effort", "seconds")
 
 
@@ -71,21 +72,38 @@ def check_settings(given: dict[str, Any], defaults: dict[str, Any]) -> None:
     check_kappa(given["kappa"])
     parse_bytes(given["memory_limit"])
     check_options(refine_options(given["refine"]))
-    if given["effort"] == "low":
-        refuse_unused({"seconds": given["seconds"]}, defaults, "effort='low', which does not search")
+    effort = effort_of(given, defaults)
+    if effort == "low":
+        why = (
+            "effort='low'" if given["effort"] else f"{_first_set(given, defaults)}, which means effort='low'"
+        )
+        refuse_unused({"seconds": given["seconds"]}, defaults, f"{why}, which does not search")
         if given["metric"] is not None and given["tune"] is None and given["refine"] is False:
             raise InputError(
                 f"metric={given['metric']!r} compares sets, and one is chosen: add tune='grid' or refine=True"
             )
     else:
-        unused = {name: given[name] for name in ("tune", "refine", "metric")}
-        refuse_unused(unused, defaults, f"effort={given['effort']!r}, which tunes and refines by itself")
+        unused = {name: given[name] for name in ("tune", "refine")}
+        refuse_unused(unused, defaults, f"effort={effort!r}, which tunes and refines by itself")
     if given["tune"] == "grid":
         unused = {name: given[name] for name in ("alpha", "kappa")}
         refuse_unused(unused, defaults, "tune='grid', which chooses it")
     if given["attribution"] == "similarity":
         unused = {name: given[name] for name in _TRAINING}
         refuse_unused(unused, defaults, "attribution='similarity', which trains no models")
+
+
+def effort_of(given: dict[str, Any], defaults: dict[str, Any]) -> Effort:
+    """The effort asked for: medium, or low where the program's settings or ``refine`` say how to choose."""
+    if given["effort"] is not None:
+        effort: Effort = given["effort"]
+        return effort
+    return "low" if _first_set(given, defaults) else "medium"
+
+
+def _first_set(given: dict[str, Any], defaults: dict[str, Any]) -> str:
+    """The first setting of the program that is not its default, as one would write it; or nothing."""
+    return next((f"{name}={given[name]!r}" for name in _PROGRAM if given[name] != defaults[name]), "")
 
 
 def refine_options(refine: bool | int | dict[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,7 @@ _BEST = 8  # of which these say where to go
 _STEP = 0.5
 _LEAST_SPREAD = 0.05
 _MOST = 6.0  # densities differ by exp(2 · 6) at most
+_NOTHING = 1e-12  # of a weight
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,17 +72,20 @@ class Strata:
         others = np.full(n_evaluation - len(rows), len(self.parts))
         return np.concatenate([others, self.code[rows]])
 
-    def score(self, found: RowScores, rows: Rows) -> Vector:
+    def score(self, found: RowScores, rows: Rows, weights: NDArray[Any] | None = None) -> Vector:
         """Mean of the models' scores on the rows outside, each stratum by its size.
 
-        ``rows`` are the training rows among the evaluation rows, which come last.
+        ``rows`` are the training rows among the evaluation rows, which come last; ``weights`` say how much
+        each evaluation row counts.
         """
         one_hot = np.eye(len(self.parts) + 1)[self.of_evaluation(rows, found.scores.shape[1])]
+        if weights is not None:
+            one_hot *= weights[:, None]
         counted = found.outside @ one_hot
         total = np.where(found.outside, found.scores, 0) @ one_hot
-        usual = total.sum(axis=0) / np.maximum(counted.sum(axis=0), 1)
+        usual = total.sum(axis=0) / np.maximum(counted.sum(axis=0), _NOTHING)
         # of a stratum that a set holds whole, the other sets' mean
-        mean = np.where(counted > 0, total / np.maximum(counted, 1), usual)
+        mean = np.where(counted > 0, total / np.maximum(counted, _NOTHING), usual)
         sizes = one_hot.sum(axis=0)
         return np.asarray(mean @ sizes / sizes.sum())
 
@@ -131,7 +136,7 @@ def learn_fractions(
             theta = middle + spread * rng.standard_normal((_SETS, n_parameters))
             theta[0] = middle
             sets = np.stack([strata.draw(t, size, rng) for t in theta])
-            scores = strata.score(scorer.score_rows(sets, number), scorer.rows)
+            scores = strata.score(scorer.score_rows(sets, number), scorer.rows, scorer.weights)
             best = theta[np.argsort(-scores, kind="stable")[:_BEST]]
             aim = weight @ best
             middle = middle + _STEP * (aim - middle)
@@ -140,7 +145,7 @@ def learn_fractions(
             if seconds is not None and time.perf_counter() - started > seconds:
                 break
         sets = np.stack([strata.draw(middle, size, rng) for _ in range(draws)])
-        scores = strata.score(scorer.score_rows(sets, rounds), scorer.rows)
+        scores = strata.score(scorer.score_rows(sets, rounds), scorer.rows, scorer.weights)
     return [sets[k] for k in np.argsort(-scores, kind="stable")]
 
 

@@ -111,9 +111,17 @@ class HeldOutScorer:
         outside = np.ones(scores.shape, dtype=bool)
         first = len(self.y) - len(self.rows)
         outside[:, first:] = subsets.members[:, self.rows].toarray() == 0
-        labels = self.split.task == "classification" and self.metric.needs == "labels"
-        right = (scores > 0.5).astype(np.float32) if labels else scores
+        right = (scores > 0.5).astype(np.float32) if self._asks_labels else scores
         return RowScores(scores, right, outside)
+
+    @property
+    def _asks_labels(self) -> bool:
+        return self.split.task == "classification" and self.metric.needs == "labels"
+
+    @property
+    def level(self) -> float:
+        """What a mean of ``right`` is short of the metric that is a mean of losses: R² is 1 less a loss."""
+        return 0.0 if self._asks_labels or self.metric.losses is None else self.metric.best
 
     def compare(self, models: RowScores, other: RowScores) -> NDArray[np.float64]:
         """How much better each model is than another, on rows outside both that are searched on."""
