@@ -1,11 +1,15 @@
 """Evaluation rows may be of another domain than the rows to choose from: the rows kept are then for it."""
 
 import numpy as np
+import pytest
+from scipy import sparse
 from scipy.stats import ttest_rel
 from sklearn.datasets import load_digits
 from sklearn.linear_model import RidgeClassifier
 
-from cdvm import CDVM
+from cdvm import CDVM, Split
+from cdvm.errors import InputWarning
+from cdvm.evaluation.domain import told_apart
 
 
 def turned_digits():
@@ -16,7 +20,7 @@ def turned_digits():
     return X / 16, y, turned
 
 
-def accuracies(seed, budget=40):
+def accuracies(seed, budget=40, effort="low"):
     """Accuracy on turned digits of rows chosen for them, and for the usual ones, from one pool."""
     X, y, turned = turned_digits()
     rng = np.random.default_rng(seed)
@@ -26,7 +30,7 @@ def accuracies(seed, budget=40):
     scores = []
     for rows in (target, source):
         pruner = CDVM(
-            RidgeClassifier(), effort="low", n_models=500, solver="first_order", random_state=seed, n_jobs=1
+            RidgeClassifier(), effort=effort, n_models=500, solver="first_order", random_state=seed, n_jobs=1
         )
         kept = pool[pruner.fit(X[pool], y[pool], X[rows], y[rows]).select(budget).indices]
         scores.append(RidgeClassifier().fit(X[kept], y[kept]).score(X[test], y[test]))
@@ -37,3 +41,27 @@ def test_rows_chosen_for_the_target_domain_are_better_there():
     target, source = np.array([accuracies(seed) for seed in range(5)]).T
     assert (target > source + 0.1).all()
     assert ttest_rel(target, source, alternative="greater").pvalue < 0.001
+
+
+def test_rows_of_another_kind_alone_decide_between_ways_to_choose():
+    with pytest.warns(InputWarning, match="validation rows are of another kind"):
+        target, source = accuracies(0, effort="medium")
+    assert target > source + 0.1
+
+
+def test_validation_rows_of_the_same_kind_are_not_told_apart():
+    X, y, turned = turned_digits()
+    for here, there, apart in ((~turned, ~turned, False), (~turned, turned, True)):
+        a, b = np.flatnonzero(here)[::2], np.flatnonzero(there)[1::2]
+        area = told_apart(Split.from_arrays(X[a], y[a], X[b], y[b]))
+        assert (area is not None) == apart
+
+
+def test_rows_that_differ_by_their_labels_alone_are_told_apart():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(800, 3))
+    y = (X[:, 0] > 0).astype(int)
+    y[400:] = 1 - y[400:]
+    assert told_apart(Split.from_arrays(X[:400], y[:400], X[400:], y[400:])) > 0.8
+    thin = [sparse.csr_array(X[:400]), y[:400], sparse.csr_array(X[400:]), y[400:]]
+    assert told_apart(Split.from_arrays(*thin)) > 0.8

@@ -69,6 +69,17 @@ class Metric:
             self.name, self.name.replace("_", " ")
         )
 
+    @property
+    def of_rows(self) -> str:
+        """What rows are compared by where sets leave out other rows: the metric itself, if it is a mean.
+
+        >>> METRICS["log_loss"].of_rows, METRICS["f1"].of_rows
+        ('negative log loss', 'balanced accuracy')
+        """
+        if self.losses is not None:
+            return self.title
+        return "balanced accuracy" if self.balanced else "accuracy or squared error"
+
     def score(self, split: Split, y: NDArray[Any], answers: Answers) -> Floats:
         """One number a model, from answers of shape (n_models, n_rows) or (n_models, n_rows, n_classes)."""
         if self.whole is not None:

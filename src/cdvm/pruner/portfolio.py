@@ -14,6 +14,7 @@ gains on those left counts for all. The best goes on to be refined by the proxy,
 from __future__ import annotations
 
 import time
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -22,8 +23,10 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from cdvm.data.split import Split
+from cdvm.errors import InputWarning
 from cdvm.evaluation.comparison import random_sets
 from cdvm.evaluation.difficulty import ease_of_rows
+from cdvm.evaluation.domain import told_apart
 from cdvm.evaluation.refinement.fractions import Strata, learn_fractions, stratify
 from cdvm.evaluation.refinement.refine import default_fits, refine
 from cdvm.evaluation.refinement.scorer import HeldOutScorer, RowScores
@@ -32,9 +35,19 @@ from cdvm.optimize.conditions import Conditions
 from cdvm.optimize.room import random_sets_within
 from cdvm.selection import Candidate, Selection
 
-__all__ = ["EFFORTS", "Effort", "Portfolio", "Proposal", "compare_with_chance", "find_strata"]
+__all__ = [
+    "EFFORTS",
+    "Effort",
+    "Evaluation",
+    "Portfolio",
+    "Proposal",
+    "compare_with_chance",
+    "find_strata",
+    "who_evaluates",
+]
 
 Effort = Literal["low", "medium", "high"]
+Evaluation = Literal["all", "validation"]
 EFFORTS: dict[Effort, float] = {"medium": 1.0, "high": 4.0}  # times the models of a search
 
 _RANDOM = 8  # random sets that the others must beat
@@ -48,6 +61,20 @@ _NOTHING = 1e-12  # of a weight
 def find_strata(split: Split, proxy: Learner, **options: Any) -> Strata:
     """Training rows by how hard they are for the proxy, and class; options are seed, n_jobs and progress."""
     return stratify(split, ease_of_rows(split, proxy, **options))
+
+
+def who_evaluates(split: Split, *, seed: int = 0) -> Evaluation:
+    """All rows that a set leaves out, or validation rows alone where they are of another kind."""
+    area = told_apart(split, seed=seed)
+    if area is None:
+        return "all"
+    warnings.warn(
+        "validation rows are of another kind than the training rows (a forest tells them apart, area under "
+        f"the ROC curve {area:.2f}): they alone say which rows are better",
+        InputWarning,
+        stacklevel=2,
+    )
+    return "validation"
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +115,8 @@ class Portfolio:
     metric : str, scorer or None
         What sets are compared by. One that is no mean over rows (F1, ROC AUC, a scorer) is compared by right
         answers, with classes of one size where that is nearer to it.
+    evaluation : {"all", "validation"}
+        Who says what is better, see :func:`who_evaluates`.
     """
 
     split: Split
@@ -102,6 +131,7 @@ class Portfolio:
     progress: bool | None = None
     conditions: Conditions | None = None
     metric: Any = None
+    evaluation: Evaluation = "all"
 
     def choose(self, program: Selection) -> Selection:
         """The best of what the program chose, and of the other ways to choose as many rows."""
@@ -170,6 +200,7 @@ class Portfolio:
             fits=int(self._refining_fits(len(start.selection)) * EFFORTS[self.effort]),
             seconds=self._share,
             metric=self.metric,
+            evaluation=self.evaluation,
             seed=self.seed,
             n_jobs=self.n_jobs,
             progress=self.progress,
@@ -197,7 +228,14 @@ class Portfolio:
         return Selection.of_rows(self.split, rows, method=method, seconds=0.0)
 
     def _scorer(self, split: Split, learner: Learner) -> HeldOutScorer:
-        return HeldOutScorer(split, learner, metric=self.metric, seed=self.seed, n_jobs=self.n_jobs)
+        return HeldOutScorer(
+            split,
+            learner,
+            metric=self.metric,
+            evaluation=self.evaluation,
+            seed=self.seed,
+            n_jobs=self.n_jobs,
+        )
 
     def _agreement(
         self, proposals: list[Proposal], scores: NDArray[np.float64], strata: NDArray[np.int64]

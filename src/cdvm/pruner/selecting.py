@@ -25,7 +25,7 @@ from cdvm.optimize.solvers.dispatch import Method
 from cdvm.pruner.by_budget import build_program, select_by_budget
 from cdvm.pruner.conditions import conditions_on, importance_of, rows_of_table
 from cdvm.pruner.memory_plan import MemoryPlan
-from cdvm.pruner.portfolio import Effort, Portfolio, find_strata
+from cdvm.pruner.portfolio import Effort, Evaluation, Portfolio, find_strata, who_evaluates
 from cdvm.pruner.resampling import Resampler
 from cdvm.pruner.settings import GRID_ALPHAS, GRID_KAPPAS, refine_options
 from cdvm.selection import Selection
@@ -45,6 +45,7 @@ class BudgetSelector(Resampler):
     _plan: MemoryPlan
     _base: Program
     _strata: Strata
+    _evaluation: Evaluation
 
     budget: float
     alpha: float
@@ -282,6 +283,7 @@ class BudgetSelector(Resampler):
             raise InputError(f"effort={effort!r} has no use for {wrong}: use effort='low'")
         if "_strata" not in vars(self):
             self._strata = find_strata(rows, proxy, **own)
+            self._evaluation = who_evaluates(rows, seed=self.seed_)
         ways = Portfolio(
             self.split_,
             self.learner_,
@@ -292,6 +294,7 @@ class BudgetSelector(Resampler):
             self.seconds,
             conditions=conditions,
             metric=self.metric,
+            evaluation=self._evaluation,
             **own,
         )
         return [ways.choose(selection) for selection in selections]

@@ -52,6 +52,7 @@ def summarize(run: Run, others: Mapping[str, Learner] | None = None) -> dict[str
         "validation_rows": 0 if split.y_val is None else len(split.y_val),
         "test_rows": 0 if split.y_test is None else len(split.y_test),
         "metric": made.title,
+        **({"ways_compared_by": made.of_rows} if compared_ways else {}),
         "learner": run.learner_name,
         "learner_settings": run.learner.spec(),
         "standardised": split.scaled,

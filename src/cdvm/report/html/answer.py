@@ -231,8 +231,8 @@ def leaderboard(report: dict[str, Any]) -> Markup | None:
     if not parts:
         return None
     why = (
-        f"Each way's rows were given to {report['learner']} itself and scored on the rows outside; ± is the "
-        "standard error of the gain over random sets."
+        f"Each way's rows were given to {report['learner']} itself and scored on the rows outside "
+        f"({report['ways_compared_by']}); ± is the standard error of the gain over random sets."
     )
     return join([note(why), parts])
 
