@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
+from cdvm._runtime.progress import Progress
 from cdvm.data.split import Split
 from cdvm.errors import InputWarning
 from cdvm.evaluation.comparison import random_sets
@@ -154,7 +155,8 @@ class Portfolio:
     def decide(self, proposals: list[Proposal]) -> Selection:
         """The proposal that is best for the principal, refined where that is better still."""
         scorer = self._scorer(self.split, self.principal)
-        outcomes = scorer.score_rows(_sets(proposals))
+        with Progress("comparing ways to choose", len(proposals), enabled=self.progress) as bar:
+            outcomes = scorer.score_rows(_sets(proposals), bar=bar)
         strata = self.strata.of_evaluation(scorer.rows, outcomes.scores.shape[1])
         scores, _ = compare_with_chance(outcomes, strata, scorer.weights)
         refined = [self._refined(proposals[k]) for k in self._to_refine(proposals, scores)]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -61,11 +62,17 @@ class Strata:
         """A random set of rows, from each stratum in proportion to its size and density."""
         density = np.exp(np.clip(self.parts @ theta, -_MOST, _MOST))
         taken = _apportion(self.counts, density, size, rng)
-        keys = rng.random(len(self.code))
-        order = np.lexsort((keys, self.code))
-        first = np.cumsum(self.counts) - self.counts
-        place = np.arange(len(order)) - first[self.code[order]]
-        return np.sort(order[place < taken[self.code[order]]])
+        found = [
+            rows[rng.choice(len(rows), count, replace=False, shuffle=False)]
+            for rows, count in zip(self._members, taken.tolist(), strict=True)
+            if count
+        ]
+        return np.sort(np.concatenate(found))
+
+    @cached_property
+    def _members(self) -> list[Rows]:
+        """Rows of each stratum."""
+        return np.split(np.argsort(self.code, kind="stable"), np.cumsum(self.counts)[:-1])
 
     def of_evaluation(self, rows: Rows, n_evaluation: int) -> Rows:
         """The stratum of each evaluation row; training ``rows`` come last, the others are one stratum."""

@@ -24,6 +24,7 @@ from scipy import sparse
 from scipy.special import expit
 
 from cdvm._runtime.parallel import blas_threads
+from cdvm._runtime.progress import Progress
 from cdvm.data.raw import stack_rows
 from cdvm.data.split import Split, evaluation_sample
 from cdvm.errors import InputError
@@ -39,7 +40,7 @@ Rows = NDArray[np.int64]
 
 _STEEPNESS = 16.0
 _HELD_BACK = 10  # one evaluation row in so many is not searched on
-_PIECE = 16  # models a task trains
+_PIECE = 16  # models a task trains, where they are trained together
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,15 +99,14 @@ class HeldOutScorer:
         self._labels_only = False
         self._n_jobs = n_jobs
 
-    def score_rows(self, sets: Rows, number: int = 0) -> RowScores:
+    def score_rows(self, sets: Rows, number: int = 0, bar: Progress | None = None) -> RowScores:
         """Train on each set, one a line; equal numbers give models equal randomness.
 
         That holds place by place: two sets that share a row at the same place of their lines see it at the
-        same times, where a learner goes through its rows in random order.
+        same times, where a learner goes through its rows in random order. ``bar`` counts the sets.
         """
-        subsets = self._subsets(sets, number)
-        pieces = [slice(k, k + _PIECE) for k in range(0, len(sets), _PIECE)]
-        scores = self._scores([subsets[piece] for piece in pieces])
+        subsets, piece = self._subsets(sets, number), _PIECE if self.batched else 1
+        scores = self._scores([subsets[k : k + piece] for k in range(0, len(sets), piece)], bar)
         self.fits += len(sets)
         outside = np.ones(scores.shape, dtype=bool)
         first = len(self.y) - len(self.rows)
@@ -166,28 +166,22 @@ class HeldOutScorer:
         )
         return Subsets(members, np.full(count, number, dtype=np.int64), self.seed + number)
 
-    def _scores(self, pieces: list[Subsets]) -> NDArray[np.float32]:
+    def _scores(self, pieces: list[Subsets], bar: Progress | None) -> NDArray[np.float32]:
         if not self._labels_only:
             try:
-                return self._ask(pieces)
+                return self._ask(pieces, bar)
             except InputError:  # a learner without scores, or one that cannot be trained at all
                 self._labels_only = True
-        return self._ask(pieces)
+        return self._ask(pieces, bar)
 
-    def _ask(self, pieces: list[Subsets]) -> NDArray[np.float32]:
+    def _ask(self, pieces: list[Subsets], bar: Progress | None) -> NDArray[np.float32]:
+        found, asked = {}, (self.y, self.metric, self._labels_only)
         # BLAS rounds differently with other numbers of threads, also where there is one task
         with blas_threads(1):
-            found = dict(
-                fit_models(
-                    self._trainer,
-                    pieces,
-                    _smooth_scores,
-                    self.y,
-                    self.metric,
-                    self._labels_only,
-                    n_jobs=self._n_jobs,
-                )
-            )
+            for k, said in fit_models(self._trainer, pieces, _smooth_scores, *asked, n_jobs=self._n_jobs):
+                found[k] = said
+                if bar is not None:
+                    bar.advance(len(said))
         return np.concatenate([found[k] for k in range(len(pieces))])
 
 
