@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from cdvm import CDVM
 from cdvm.cli.main import app
 
-FAST = ["--effort", "low", "--learner", "ridge", "--models", "200", "--jobs", "1"]
+FAST = ["--learner", "ridge", "--models", "200", "--jobs", "1"]
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def test_python_keeps_the_same_rows(table, tmp_path):
     written = pd.read_csv(tmp_path / "a" / "selection.csv")
     frame = table[1]
     X, y = frame.drop(columns=["label", "source", "region", "price", "batch"]), frame["label"]
-    pruner = CDVM("ridge", effort="low", n_models=200, random_state=0, n_jobs=1, progress=False).fit(X, y)
+    pruner = CDVM("ridge", n_models=200, random_state=0, n_jobs=1, progress=False).fit(X, y)
     keep = pruner.select(15, groups=frame["region"], at_most=5)
     assert written.loc[written["kept_15rows"] == 1, "row"].tolist() == keep.indices.tolist()
 

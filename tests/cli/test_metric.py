@@ -6,20 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-FAST = [
-    "--effort",
-    "low",
-    "--target",
-    "y",
-    "--models",
-    "60",
-    "--jobs",
-    "1",
-    "--keep",
-    "20,40",
-    "--test",
-    "25%",
-]
+FAST = ["--target", "y", "--models", "60", "--jobs", "1", "--keep", "20,40", "--test", "25%"]
 
 
 @pytest.fixture(scope="module")

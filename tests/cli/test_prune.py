@@ -369,7 +369,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(run, csv, words, message):
         given = [*IGNORE, *(w.format(csv=csv) for w in words)]
         if "--target" not in words:
             given += ["--target", "label"]
-    fast = PLAIN if "--method" in words else FAST
+    fast = PLAIN if "--method" in words else [*PLAIN, "--models", "60"]
     given += [] if {"--learner", "--models", "--jobs"} & {*words} else fast
     assert message in one_line(run("prune", csv, *given, code=2))
 

@@ -6,20 +6,7 @@ from html import unescape
 import pytest
 from pages import nasty_table
 
-FAST = [
-    "--effort",
-    "low",
-    "--target",
-    "label",
-    "--learner",
-    "ridge",
-    "--models",
-    "60",
-    "--jobs",
-    "1",
-    "--keep",
-    "8,20",
-]
+FAST = ["--target", "label", "--learner", "ridge", "--models", "60", "--jobs", "1", "--keep", "8,20"]
 
 
 @pytest.fixture

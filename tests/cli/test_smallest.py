@@ -8,7 +8,7 @@ from sklearn.datasets import make_classification
 from cdvm import CDVM
 from cdvm.evaluation.curve import Curve
 
-FAST = ["--effort", "low", "--target", "label", "--learner", "ridge", "--models", "100", "--jobs", "1"]
+FAST = ["--target", "label", "--learner", "ridge", "--models", "100", "--jobs", "1"]
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def test_the_smallest_set_is_that_of_python_and_says_what_it_promises(rows, csv,
     ask = ["--within", "4%", "--confidence", "97%", "--ignore", "region", "--out", tmp_path / "out"]
     code, out, err = command("prune", csv, *FAST, *ask)
     assert code == 0, err
-    pruner = CDVM("ridge", effort="low", n_models=100, random_state=0, n_jobs=1, progress=False).fit(*rows)
+    pruner = CDVM("ridge", n_models=100, random_state=0, n_jobs=1, progress=False).fit(*rows)
     found = pruner.smallest(0.04, confidence=0.97)
     written = pd.read_csv(tmp_path / "out" / "selection.csv")
     assert np.flatnonzero(written["kept_smallest"]).tolist() == found.selection.indices.tolist()

@@ -8,7 +8,7 @@ from cdvm.cli.main import app
 from cdvm.datasets import dataset_names, download, images
 from cdvm.datasets.base import Dataset, Recipe
 
-FAST = ["--effort", "low", "--learner", "naive_bayes", "--models", "60", "--jobs", "1", "--keep", "20"]
+FAST = ["--learner", "naive_bayes", "--models", "60", "--jobs", "1", "--keep", "20"]
 
 
 @pytest.fixture

@@ -61,7 +61,7 @@ def test_random_rows_beside_it_keep_to_the_conditions_too(frame):
     found = pruner.select(16, groups=region, at_most=4)
     assert np.bincount(region[found.indices]).tolist() == [4, 4, 4, 4]
     assert {line.name for line in found.leaderboard} >= {"random", "program"}
-    with pytest.raises(InputError, match="effort='medium' has no use for costs and together yet"):
+    with pytest.raises(InputError, match="effort='medium' has no use for costs and together:"):
         pruner.select(16.0, costs=np.ones(178))
 
 

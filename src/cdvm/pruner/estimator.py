@@ -284,7 +284,7 @@ class CDVM(Growing, BaseEstimator):  # type: ignore[misc]
     def _anew(self, split: Split) -> CDVM:
         own = {name: _DEFAULTS[name] for name in ("store", "prepare", "validation", "validation_size")}
         if self.effort is None and self._effort != "low":
-            own["effort"] = "low"
+            own |= {"effort": "low", "metric": None}
         if self.solver == "auto":  # to 1 %, ten times as fast: that much is made good by exchanges
             own["solver"] = "first_order"
         other: CDVM = clone(self).set_params(**own, random_state=self.seed_, progress=False)

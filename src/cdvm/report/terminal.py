@@ -47,7 +47,8 @@ def _table(report: dict[str, Any], model: str) -> Any:
     parts = {"validation": "validation", "outside": "other rows", "test": "held-out"}
     parts = {part: name for part, name in parts.items() if part in lines[0]["evaluated_with"][model]}
     refined = any("fits" in line for line in lines)
-    certified = own and lines[0]["gap"] is not None and not refined  # of the program, which is left behind
+    # of the program, which refining and other ways leave behind
+    certified = own and not refined and all(line["gap"] is not None for line in lines)
     grid = RichTable(
         title=f"{report['source']}: {report['metric']} of {model} trained on {report['method']}'s rows"
         + ", refined" * refined,
