@@ -13,7 +13,7 @@ from cdvm import CDVM, Selection
 from cdvm.errors import InputError
 from cdvm.evaluation.refinement.scorer import RowScores
 from cdvm.pruner import portfolio
-from cdvm.pruner.portfolio import Proposal, _leaderboard, compare_with_chance
+from cdvm.pruner.portfolio import Portfolio, Proposal, _leaderboard, compare_with_chance, find_strata
 
 
 class Counted(ClassifierMixin, BaseEstimator):
@@ -194,6 +194,24 @@ def test_ways_are_compared_by_the_metric():
         kept = pruner.select(30).indices
         found[metric] = LogisticRegression().fit(X[kept], y[kept]).predict(X[300:])[y[300:] == 1].mean()
     assert found["balanced_accuracy"] > found[None]
+
+
+def test_no_class_is_left_out():
+    """Of 300 rows three are of a class; most random sets of 12 have none of it."""
+    rng = np.random.default_rng(0)
+    y = np.r_[np.zeros(150, int), np.ones(147, int), np.full(3, 2)]
+    X = rng.normal(size=(300, 3)) + y[:, None]
+    pruner = CDVM("ridge", n_models=100, n_jobs=1, random_state=0).fit(X, y)
+    ways = Portfolio(
+        pruner.split_,
+        pruner.learner_,
+        pruner.split_,
+        pruner.proxy_,
+        find_strata(pruner.split_, pruner.proxy_),
+    )
+    proposals = ways.propose(pruner.select(12))
+    assert all(np.bincount(y[p.selection.indices], minlength=3).min() >= 2 for p in proposals)
+    assert np.bincount(y[pruner.select(12).indices], minlength=3).min() >= 2
 
 
 def test_scores_of_a_regression_are_r2():

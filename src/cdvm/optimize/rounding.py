@@ -20,7 +20,7 @@ from cdvm.optimize.conditions import Conditions
 from cdvm.optimize.program import Program
 from cdvm.optimize.room import Room, fill_blocks
 
-__all__ = ["class_floors", "keep_classes", "loss_of", "swap_search", "top_rows"]
+__all__ = ["class_floors", "keep_classes", "loss_of", "swap_search", "top_rows", "with_classes"]
 
 Rows = NDArray[np.int64]
 
@@ -135,11 +135,22 @@ def keep_classes(program: Program, rows: NDArray[Any], weights: NDArray[Any], y:
     >>> keep_classes(program, np.array([0, 1]), np.array([1.0, 1.0, 0.0]), np.array([0, 0, 1]))
     array([1, 2])
     """
-    kept, floors = np.asarray(rows, dtype=np.int64).copy(), class_floors(y, len(rows))
-    spare = np.bincount(y[kept], minlength=len(floors)) - floors
     best_last = np.lexsort((-np.arange(len(y)), program.gains, np.round(weights, 9)))
     rank = np.empty(len(y), dtype=np.int64)
     rank[best_last] = np.arange(len(y))
+    return with_classes(rows, y, class_floors(y, len(rows)), rank)
+
+
+def with_classes(rows: NDArray[Any], y: NDArray[Any], floors: Rows, rank: NDArray[Any]) -> Rows:
+    """The rows with at least ``floors`` of each class: those of low rank leave for those of high rank.
+
+    >>> import numpy as np
+    >>> y = np.array([0, 0, 0, 1, 1])
+    >>> with_classes(np.array([0, 1, 2]), y, np.array([1, 1]), rank=np.array([5, 3, 4, 1, 2]))
+    array([0, 2, 4])
+    """
+    kept = np.asarray(rows, dtype=np.int64).copy()
+    spare = np.bincount(y[kept], minlength=len(floors)) - floors
     for code in np.flatnonzero(spare < 0).tolist():
         own = np.setdiff1d(np.flatnonzero(y == code), kept)
         for enters in own[np.argsort(-rank[own])[: -spare[code]]]:

@@ -34,6 +34,7 @@ from cdvm.evaluation.refinement.scorer import HeldOutScorer, RowScores
 from cdvm.learners import Learner, LogisticLearner, NeighborsLearner, PaperLearner, RidgeLearner
 from cdvm.optimize.conditions import Conditions
 from cdvm.optimize.room import random_sets_within
+from cdvm.optimize.rounding import class_floors, with_classes
 from cdvm.selection import Candidate, Selection
 
 __all__ = [
@@ -57,6 +58,7 @@ _ROWS = 400_000  # of all models of a search by trees and the like, about
 _USUAL_FITS, _MOST_ROWS = 500, 2_000_000  # so many models all the same, as long as these are their rows
 _LEAST_FITS = 128
 _NOTHING = 1e-12  # of a weight
+_OF_A_CLASS = 2  # rows at least, of those drawn
 
 
 def find_strata(split: Split, proxy: Learner, **options: Any) -> Strata:
@@ -227,6 +229,11 @@ class Portfolio:
         return None if self.seconds is None else self.seconds / (3 if self.effort == "high" else 2)
 
     def _of(self, rows: NDArray[np.int64], method: str) -> Selection:
+        """A set that was drawn, with no class left out."""
+        if self.split.classes is not None and self.conditions is None:
+            y, rng = self.split.y, np.random.default_rng([self.seed, 3])
+            floors = np.minimum(class_floors(y, len(rows)), _OF_A_CLASS)
+            rows = with_classes(rows, y, floors, rng.permutation(len(y)))
         return Selection.of_rows(self.split, rows, method=method, seconds=0.0)
 
     def _scorer(self, split: Split, learner: Learner) -> HeldOutScorer:
