@@ -35,7 +35,7 @@ _TABLES_AT_ONCE = 64
 _SHARED = (
     2.5  # with two classes and few features, models on n / 2.5 rows or more are fitted on the whole table
 )
-_PRODUCTS = 3.0  # what a multiplication of a product costs, measured in those of an inverse
+_PRODUCTS = 12.0  # what a multiplication of a product costs, measured in those of an inverse
 _SEPARATED = 0.05  # a table whose optimum is less in doubt says little of the optimum on a part of it
 
 
@@ -60,7 +60,6 @@ class LogisticLearner(Learner):
     """
 
     name = "logistic"
-    shares_table = True  # whether models on large parts of a wide table may be fitted on all of it
 
     def __init__(self, C: float = 1.0, fit_intercept: bool = True, tol: float = 1e-4) -> None:
         if not C > 0 or not np.isfinite(C):
@@ -155,7 +154,7 @@ class _LogisticTrainer(Trainer):
         """Rows from which on fitting a model on the whole table may save time."""
         n, table = self.split.n_rows, self.geometry.table
         K, r = self.split.n_classes, min(n, self.geometry.n_features)
-        if table is None or 4 * table.size > MEMORY_LIMIT or not self.learner.shares_table:
+        if table is None or 4 * table.size > MEMORY_LIMIT:
             return np.inf
         if r < OWN_SYSTEMS:
             return n / _SHARED if K == 2 and not self.geometry.is_dual(int(n / _SHARED)) else np.inf

@@ -57,14 +57,8 @@ class RandomFeaturesLearner(Learner):
         self.n_features = int(n_features)
         self.C = float(C)
         self.task = task
-        self._linear: Learner
-        if task == "regression":
-            self._linear = RidgeLearner(alpha=1 / self.C, task="regression")
-        else:
-            self._linear = LogisticLearner(self.C)
-            self._linear.shares_table = (
-                False  # with so weak a penalty an inverse common to all models serves none
-            )
+        regression = RidgeLearner(alpha=1 / self.C, task="regression")
+        self._linear: Learner = regression if task == "regression" else LogisticLearner(self.C)
 
     def bind(self, split: Split, X: Features) -> Trainer:
         rng = np.random.default_rng([_SEED, int(split.X.shape[1])])
