@@ -103,7 +103,7 @@ def prune(
         str | None,
         typer.Option(
             help="low: the program alone; medium, high: compare several ways by training the learner itself.",
-            show_default="medium; low with --alpha, --kappa, --tune or --refine",
+            show_default="medium; low with --alpha, --kappa, --tune, --refine or conditions",
         ),
     ] = None,
     proxy: Annotated[
