@@ -9,9 +9,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
-from cdvm import CDVM, Selection
+from cdvm import CDVM, Selection, Split
 from cdvm.errors import InputError
+from cdvm.evaluation.refinement.fractions import stratify
 from cdvm.evaluation.refinement.scorer import RowScores
+from cdvm.learners import make_learner
 from cdvm.pruner import portfolio
 from cdvm.pruner.portfolio import Portfolio, Proposal, _leaderboard, compare_with_chance, find_strata
 
@@ -283,3 +285,20 @@ def test_where_nothing_is_better_random_rows_are_kept(moons):
     board = _leaderboard([Proposal(s) for s in [*sets, other]], scores, np.zeros(9), 7)
     assert [(line.name, line.kept) for line in board] == [("random", True), ("fractions", False)]
     assert board[0].score == pytest.approx(0.7125)
+
+
+@pytest.mark.parametrize(
+    ("proxy", "size", "fits"),
+    [
+        ("ridge", 100_000, 3000),  # rows of a linear model hardly cost anything
+        ("naive_bayes", 100, 3000),
+        ("naive_bayes", 400, 1000),  # 400,000 rows in all
+        ("naive_bayes", 1500, 500),  # as many models all the same,
+        ("naive_bayes", 8000, 250),  # as long as they have two million rows
+        ("naive_bayes", 100_000, 128),
+    ],
+)
+def test_searches_take_as_many_models_as_their_rows_allow(moons, proxy, size, fits):
+    split, learner = Split.from_arrays(*moons, validation="out_of_bag", random_state=0), make_learner(proxy)
+    ways = Portfolio(split, learner, split, learner, stratify(split, np.arange(300.0)))
+    assert ways._affordable(3000, size) == fits
