@@ -130,6 +130,11 @@ def test_default_inclusion_leaves_enough_rows_of_each_class(n_rows, n_classes, i
     assert default_inclusion(n_rows, n_classes) == inclusion
 
 
+def test_default_inclusion_leaves_enough_rows_to_learn():
+    assert default_inclusion(1000, 2, 160) == 0.16
+    assert default_inclusion(100_000, 2, 160) == 0.03
+
+
 def test_a_random_state_gives_one_seed_an_int_and_the_next_of_a_generator():
     assert seed_of(5) == seed_of(np.random.RandomState(5)) == seed_of(5)
     generator = np.random.RandomState(5)

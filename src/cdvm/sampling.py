@@ -50,9 +50,9 @@ def seed_of(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
-def default_inclusion(n_rows: int, n_classes: int) -> float:
-    """The paper's 0.03, or what it takes for subsets of about 10 rows and 3 per class."""
-    return min(0.5, max(0.03, max(10, 3 * n_classes) / n_rows))
+def default_inclusion(n_rows: int, n_classes: int, enough: int = 0) -> float:
+    """The paper's 0.03, or what it takes for subsets of about 10 rows, 3 per class and ``enough`` in all."""
+    return min(0.5, max(0.03, max(10, 3 * n_classes, enough) / n_rows))
 
 
 class RandomStream(IntEnum):

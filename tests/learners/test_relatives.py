@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from sklearn.ensemble import (
     BaggingClassifier,
@@ -17,6 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 pytest.importorskip("numba", reason="Numba is not installed: pip install cdvm[trees]")
 
+from cdvm import CDVM
 from cdvm.learners import BoostingLearner, ForestLearner, TreeLearner, make_learner
 from cdvm.learners.relatives import proxy_for, tree_relative
 
@@ -96,3 +98,28 @@ def test_a_smaller_tree_learner_stands_for_trees(estimator, proxy):
 )
 def test_networks_and_kernels_have_curved_relatives_and_lines_straight_ones(estimator, name):
     assert proxy_for(make_learner(estimator)).spec() == make_learner(name).spec()
+
+
+@pytest.mark.parametrize(
+    ("learner", "rows"),
+    [
+        (BoostingLearner(min_leaf=20), 160),
+        (ForestLearner(), 0),
+        (HistGradientBoostingClassifier(), 160),
+        (RandomForestClassifier(min_samples_leaf=3), 24),
+        (RandomForestClassifier(min_samples_leaf=0.1), 0),
+        ("logistic", 0),
+    ],
+)
+def test_leaves_of_a_least_size_ask_for_subsets_that_fill_some(learner, rows):
+    assert make_learner(learner).enough_rows == rows
+
+
+def test_subset_models_of_boosting_learn_something_on_a_small_table():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 4))
+    pruner = CDVM(HistGradientBoostingClassifier(), n_models=50, effort="low", n_jobs=1, random_state=0)
+    pruner.fit(X, X[:, 0] + X[:, 1] > 0)
+    assert pruner.outcomes_.design.inclusion == pytest.approx(160 / 600)
+    assert pruner.outcomes_.degenerate == 0
+    assert CDVM("boosting", n_models=4, inclusion=0.03).fit(X, X[:, 0] > 0).outcomes_.design.inclusion == 0.03

@@ -24,7 +24,10 @@ from cdvm.data.split import Features, Split, Task
 from cdvm.errors import InputError
 from cdvm.sampling import Subsets
 
-__all__ = ["Learner", "Reads", "Trainer", "class_counts", "constant_models", "degenerate"]
+__all__ = ["LEAVES", "Learner", "Reads", "Trainer", "class_counts", "constant_models", "degenerate"]
+
+LEAVES = 8
+"""A tree of fewer hardly tells rows apart: leaves that subset models should be able to have."""
 
 Reads = Literal["numbers", "missing", "categories", "columns"]
 
@@ -45,6 +48,11 @@ class Learner(ABC):
     def title(self) -> str:
         """What to call it in a message."""
         return self.name
+
+    @property
+    def enough_rows(self) -> int:
+        """Rows below which a model hardly learns anything, as far as the settings tell."""
+        return 0
 
     @property
     def thrift(self) -> str:

@@ -21,7 +21,7 @@ from cdvm._runtime.parallel import Prefer
 from cdvm.data.raw import RawColumns, as_given
 from cdvm.data.split import Features, Split, Task
 from cdvm.errors import InputError
-from cdvm.learners.base import Learner, Reads, Trainer
+from cdvm.learners.base import LEAVES, Learner, Reads, Trainer
 from cdvm.sampling import RandomStream, Subsets, draw_words
 
 __all__ = ["SklearnLearner"]
@@ -35,6 +35,7 @@ _ALONE: dict[str, dict[str, Any]] = {
 _BOOSTERS = ("lightgbm", "xgboost", "catboost")  # read categories, as scikit-learn's histogram trees do
 _LOUDNESS = {"verbose", "verbose_eval", "silent", "logging_level"}  # of which CatBoost takes one
 # rows, or their weight, that a leaf of a tree must have: by default more than a small subset holds
+_LEAF = ("min_child_samples", "min_samples_leaf", "min_data_in_leaf")  # rows of a leaf, at least
 _THRIFT = {"min_child_samples": 1, "min_samples_leaf": 1, "min_child_weight": 0}
 
 
@@ -81,6 +82,12 @@ class SklearnLearner(Learner):
         if _libraries(self.estimator) & {*_BOOSTERS} or "BaseHistGradientBoosting" in own:
             return "categories"
         return "missing" if _allows_missing(self.estimator) else "numbers"
+
+    @property
+    def enough_rows(self) -> int:
+        asked = (self.estimator.get_params().get(name) for name in _LEAF)
+        least = next((value for value in asked if isinstance(value, int) and value > 1), 0)
+        return LEAVES * least
 
     @property
     def thrift(self) -> str:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from cdvm.data.split import Features, Split, Task
 from cdvm.errors import InputError
-from cdvm.learners.base import Learner, Trainer, class_counts
+from cdvm.learners.base import LEAVES, Learner, Trainer, class_counts
 from cdvm.learners.batched.binning import Bins
 from cdvm.learners.batched.compiling import need_numba
 from cdvm.learners.batched.linear import fill_absent, winners
@@ -36,6 +36,8 @@ _DEEP = 1 << 30
 class _Trees(Learner):
     """What the learners share."""
 
+    min_leaf: int
+
     def __init__(self, task: Task, **counts: int | None) -> None:
         need_numba(type(self).__name__)
         if task not in ("classification", "regression"):
@@ -44,6 +46,10 @@ class _Trees(Learner):
             if value is not None and (value != int(value) or value < 1):
                 raise InputError(f"{name}={value!r}: use a whole number of at least 1")
         self.task = task
+
+    @property
+    def enough_rows(self) -> int:
+        return LEAVES * self.min_leaf if self.min_leaf > 1 else 0
 
     def spec(self) -> dict[str, Any]:
         given = {k: v for k, v in vars(self).items() if k != "stochastic"}

@@ -61,7 +61,7 @@ class CDVM(Growing, BaseEstimator):  # type: ignore[misc]
         Subset models to train.
     inclusion : float or "auto", default="auto"
         Probability of a row to be in a subset. ``"auto"`` is the paper's 0.03, or what it takes for subsets
-        of about 10 rows and 3 per class on a small training set.
+        of about 10 rows, 3 per class, and 8 leaves of trees whose leaves have a least size.
     budget : int or float, default=0.1
         Rows that ``fit_resample``, ``sample_indices_`` and ``get_support`` keep: a count or a fraction.
     alpha : float in [0, 1], default=0.5
@@ -258,13 +258,11 @@ class CDVM(Growing, BaseEstimator):  # type: ignore[misc]
     def _fit_split(self, split: Split, learner: Learner, seed: int, columns: Any) -> CDVM:
         check_options({"metric": self.metric} | refine_options(self.refine), split)
         split = scaled_for(self.learner, split, self.scale)
-        inclusion = (
-            default_inclusion(split.n_rows, split.n_classes) if self.inclusion == "auto" else self.inclusion
-        )
-        proxy, design = (
-            stand_in(self.proxy, learner, split),
-            Design(split.n_rows, inclusion, self.design, seed),
-        )
+        proxy = stand_in(self.proxy, learner, split)
+        inclusion = self.inclusion
+        if inclusion == "auto":
+            inclusion = default_inclusion(split.n_rows, split.n_classes, proxy.learner.enough_rows)
+        design = Design(split.n_rows, inclusion, self.design, seed)
         trained = 0 if self.attribution == "similarity" else int(self.n_models)
         plan = plan_memory(self.memory_limit, split, design, trained, self.n_jobs)
         if not trained:

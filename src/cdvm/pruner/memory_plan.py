@@ -157,6 +157,10 @@ class _Bounded(Learner):
         return self._learner.title
 
     @property
+    def enough_rows(self) -> int:
+        return self._learner.enough_rows
+
+    @property
     def thrift(self) -> str:
         return self._learner.thrift
 

@@ -106,7 +106,9 @@ def record_models(
         learner,
         Design(
             split.n_rows,
-            default_inclusion(split.n_rows, split.n_classes) if inclusion is None else inclusion,
+            default_inclusion(split.n_rows, split.n_classes, learner.enough_rows)
+            if inclusion is None
+            else inclusion,
             seed=seed_of(seed),
         ),
         models,
