@@ -23,7 +23,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.core
-	$(BIN)/cdvm prune --dataset digits --keep 5% --keep 10% --keep 30% --test 20% --refine
+	$(BIN)/cdvm prune --dataset digits --keep 5% --keep 10% --keep 30% --test 20%
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto --dist worksteal -q
