@@ -1,9 +1,10 @@
-"""The questions after "which rows": ``python -m perf.questions promise costs update domain``.
+"""The questions after "which rows": ``python -m perf.questions promise plain costs update domain``.
 
 *promise*: the smallest set within one point of all rows, by ``CDVM.smallest``, and what it loses on rows held
-out from everything. *costs*: at equal spending, rows chosen with their prices in the program, by value per
-price, without regard to prices, and at random. *update*: rows that come in later, by ``CDVM.update`` and by a
-fit of all rows anew. *domain*: rows for another domain, by evaluation rows from there and from here.
+out from everything; *plain*: the same without refining. *costs*: at equal spending, rows chosen with their
+prices in the program, by value per price, without regard to prices, and at random. *update*: rows that come
+in later, by ``CDVM.update`` and by a fit of all rows anew. *domain*: rows for another domain, by evaluation
+rows from there and from here.
 
 One line of JSON for every setting in ``<question>.jsonl``; lines that are there are not computed again, so a
 run that was stopped goes on with the same command. ``--table`` writes ``README.md`` beside them.
@@ -18,6 +19,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,7 @@ from cdvm.datasets import load_dataset
 TUNING = {"optdigits": "class", "fried": "binaryClass", "phoneme": "class", "page-blocks0": "class"}
 TABLES = {
     "promise": ("digits", "optdigits", "nomao", "adult", "fried"),
+    "plain": ("digits", "optdigits", "nomao", "adult", "fried"),
     "costs": ("digits", "nomao", "adult"),
     "update": ("digits", "optdigits", "nomao", "adult"),
     "domain": ("turned digits", "digits with more ink", "people of 60 and over"),
@@ -42,8 +45,8 @@ N_MODELS = 1000
 Line = dict[str, Any]
 
 
-def load(name: str, n_rows: int, number: int) -> tuple[Any, Any, Any, Any]:
-    """Rows to choose from and up to 5,000 others, of one random order for each number."""
+def load(name: str, n_rows: int, number: int, others: int = 5000) -> tuple[Any, Any, Any, Any]:
+    """Rows to choose from and up to so many others, of one random order for each number."""
     if name in TUNING:
         path = Path(os.environ["CDVM_DATA_HOME"]) / "tuning" / f"{name}.csv.gz"
         with gzip.open(path) as file:
@@ -55,7 +58,7 @@ def load(name: str, n_rows: int, number: int) -> tuple[Any, Any, Any, Any]:
         X, y = np.asarray(table.X, dtype=np.float64), np.asarray(table.y)
     order = np.random.default_rng(number).permutation(len(y))
     n_rows = min(n_rows, int(0.7 * len(y)))
-    train, test = order[:n_rows], order[n_rows : n_rows + 5000]
+    train, test = order[:n_rows], order[n_rows : n_rows + others]
     return X[train], y[train], X[test], y[test]
 
 
@@ -72,19 +75,20 @@ def correct(pruner: CDVM, table: Any, sets: list[Any], X: Any, y: Any) -> Any:
     return answers == np.searchsorted(split.classes, y)
 
 
-def promise(name: str, number: int, n_rows: int) -> Iterator[Line]:
-    """The smallest set within a point of all rows, and what it loses elsewhere."""
-    X, y, X_test, y_test = load(name, n_rows, number)
+def promise(name: str, number: int, n_rows: int, refine: bool | None = None) -> Iterator[Line]:
+    """The smallest set within a point of all rows, and what it loses on all rows that there are besides."""
+    X, y, X_test, y_test = load(name, n_rows, number, 50_000)
     started = time.process_time()
-    pruner = pruner_of(number).fit(X, y)
-    line: Line = {"within": 0.01, "confidence": 0.9}
+    pruner = pruner_of(number, n_models=500).fit(X, y)
+    line: Line = {"within": 0.01, "confidence": 0.9, "held_out": len(y_test)}
     try:
-        found = pruner.smallest(0.01, confidence=0.9)
+        found = pruner.smallest(0.01, confidence=0.9, refine=refine)
     except InputError as error:
         yield line | {"refused": str(error), "seconds": time.process_time() - started}
         return
     line |= {"seconds": time.process_time() - started, "estimate": found.point.loss}
-    line |= {"estimate_error": found.point.loss_error, "asked": found.point.n_rows}
+    line |= {"estimate_error": found.point.loss_error, "set_error": found.point.set_error}
+    line |= {"asked": found.point.n_rows, "tried": [[p.fraction, p.loss] for p in found.curve.points]}
     if found.selection is None:
         yield line | {"fraction": None}
         return
@@ -202,6 +206,7 @@ def _domains(name: str) -> tuple[Any, Any, Any]:
 
 QUESTIONS: dict[str, Callable[[str, int, int], Iterator[Line]]] = {
     "promise": promise,
+    "plain": partial(promise, refine=False),
     "costs": costs,
     "update": update,
     "domain": domain,

@@ -4,6 +4,11 @@ The rows are divided into folds. For each fold everything is done anew on the ot
 for every budget. Models trained on the kept rows, on as many random rows and on all rows of the other folds
 are then asked about the fold. So every row tells, once, what a set chosen without it loses against all rows.
 Where there are validation rows, they are divided instead, and every training row can be kept each time.
+
+Two things are then unsure. The rows asked are a sample; and what the folds tell is the mean of several sets,
+while one will be used. How much sets differ is seen where the models of two folds answer for the same rows,
+those outside both sets: half the mean square of the difference between their scores, less what that would be
+were both equally good and the rows a sample.
 """
 
 from __future__ import annotations
@@ -11,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdvm._runtime.progress import Progress
+from cdvm.data.raw import stack_rows
 from cdvm.data.split import Split, evaluation_sample
 from cdvm.errors import InputError
 from cdvm.evaluation.comparison import random_sets
@@ -39,6 +46,7 @@ CURVE_BUDGETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8)
 """Fractions of the rows that a curve is drawn through where none are named."""
 
 _RESAMPLES = 200  # of the rows asked, for metrics that are no means
+_FEWER = 20  # for each two sets
 
 
 @dataclass(frozen=True)
@@ -56,8 +64,10 @@ class CurvePoint:
     score_error, random_error, all_rows_error, loss_error : float
         Standard errors of these, for the rows asked being a sample. That of the loss is row by row, and
         never 0: that no answer changed on few rows does not mean that none would on others.
-    n_rows : int
-        Rows that were asked.
+    set_error : float
+        Standard deviation of the score from one set of that size to another.
+    n_rows, n_sets : int
+        Rows that were asked, and sets: one a fold.
     """
 
     fraction: float
@@ -69,7 +79,14 @@ class CurvePoint:
     random_error: float
     all_rows_error: float
     loss_error: float
+    set_error: float
     n_rows: int
+    n_sets: int
+
+    @property
+    def one_set_error(self) -> float:
+        """Standard deviation of one further set's score around the mean of those that were asked."""
+        return self.set_error * float(np.sqrt(1 + 1 / self.n_sets))
 
 
 @dataclass(frozen=True)
@@ -105,12 +122,17 @@ class Curve:
 
 
 class Held(NamedTuple):
-    """A split without a fold, where its rows are among all, and the fold."""
+    """A split without a fold, where its rows are among all, and the fold.
+
+    ``asked`` are the places of the fold among the rows that are divided, ``others`` those of the rest.
+    """
 
     split: Split
     inside: Rows
     X: Any
     y: NDArray[Any]
+    asked: Rows
+    others: Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,16 +147,28 @@ class Fold:
 
     def answers(self, sets: list[Rows]) -> Vector:
         """Losses of a model on each set on every row of the fold, or its answers: one line a set."""
-        return answers_of(self.trainer, sets, self.held, self.metric)
+        return answers_of(self.trainer, sets, self.held.X, self.held.y, self.metric)
+
+    def everywhere(self, chosen: Rows) -> tuple[Vector, Rows, Vector]:
+        """The same of one set; and for all rows outside it, of the fold or not: which, and what is said."""
+        held, split = self.held, self.held.split
+        X, y = (split.X, split.y) if split.X_val is None else split.validation
+        found = answers_of(
+            self.trainer, [chosen], stack_rows([held.X, X]), np.concatenate([held.y, y]), self.metric
+        )
+        places, outside = np.concatenate([held.asked, held.others]), np.ones(len(held.y) + len(y), dtype=bool)
+        if split.X_val is None:
+            outside[len(held.y) + chosen] = False
+        return found[:, : len(held.y)], places[outside], found[0, outside]
 
 
-def answers_of(trainer: SetTrainer, sets: list[Rows], held: Held, metric: Metric) -> Vector:
+def answers_of(trainer: SetTrainer, sets: list[Rows], X: Any, y: NDArray[Any], metric: Metric) -> Vector:
     """Losses on every row, or answers where the metric is no mean of losses."""
-    note = partial(note_answers, metric, held.split, [held.y])
-    found = trainer.train(sets, [held.X], note, ask=metric.ask, once=metric.losses is None)
+    note = partial(note_answers, metric, trainer.split, [y])
+    found = trainer.train(sets, [X], note, ask=metric.ask, once=metric.losses is None)
     if metric.losses is None:
-        return shaped(found[0], len(held.y))
-    losses = [metric.row_losses(held.y, shaped(run, len(held.y))) for run in found]
+        return shaped(found[0], len(y))
+    losses = [metric.row_losses(y, shaped(run, len(y))) for run in found]
     return np.asarray(np.mean(losses, axis=0))
 
 
@@ -147,13 +181,14 @@ class CrossFit:
 
     def point(self, fraction: float) -> CurvePoint:
         """The point of the curve for a fraction of the rows."""
-        found = []
+        found, outside = [], []
         for fold in self.folds:
             n = fold.held.split.n_rows
             size = resolve_budget(float(fraction), n)
-            random = random_sets(n, size, self._draws, seed=self._seed)
-            answers = fold.answers([fold.choose(size), *random])
-            found.append(np.concatenate([answers, fold.all_rows[None]]))
+            own, *elsewhere = fold.everywhere(fold.choose(size))
+            random = fold.answers(random_sets(n, size, self._draws, seed=self._seed))
+            found.append(np.concatenate([own, random, fold.all_rows[None]]))
+            outside.append(elsewhere)
         means, errors, loss_error = (self._of_losses if self.metric.losses else self._of_answers)(found)
         return CurvePoint(
             fraction=float(fraction),
@@ -165,8 +200,36 @@ class CrossFit:
             random_error=float(errors[1]),
             all_rows_error=float(errors[2]),
             loss_error=loss_error,
+            set_error=self._between_sets(outside),
             n_rows=sum(len(fold.held.y) for fold in self.folds),
+            n_sets=len(self.folds),
         )
+
+    def _between_sets(self, outside: list[Any]) -> float:
+        """Standard deviation of the score from set to set, by two at a time on the rows outside both."""
+        order = np.concatenate([fold.held.asked for fold in self.folds])
+        y = np.concatenate([fold.held.y for fold in self.folds])[np.argsort(order)]
+        squares = []
+        for (some, a), (other, b) in combinations(outside, 2):
+            both, i, j = np.intersect1d(some, other, assume_unique=True, return_indices=True)
+            if len(both) > 1:
+                apart, variance = self._difference(y[both], np.stack([a[i], b[j]]))
+                squares.append(apart**2 - variance)
+        known = np.array(squares)[np.isfinite(squares)]
+        return float(np.sqrt(max(float(known.mean()) / 2, 0.0))) if len(known) else 0.0
+
+    def _difference(self, y: NDArray[Any], pair: Vector) -> tuple[float, float]:
+        """How much better the first of two models is on some rows, and the variance that rows give it."""
+        split, metric = self.folds[0].held.split, self.metric
+        if metric.losses is not None:
+            apart = (pair[1] - pair[0]) * metric.weights(split, y) / metric.unit(y)
+            return float(apart.mean()), float(apart.var(ddof=1)) / len(y)
+        rng, drawn = np.random.default_rng(self._seed), []
+        for number in range(1 + _FEWER):
+            rows = rng.integers(len(y), size=len(y)) if number else np.arange(len(y))
+            score = metric.score(split, y[rows], pair[:, rows])
+            drawn.append(score[0] - score[1])
+        return float(drawn[0]), float(np.nanvar(drawn[1:], ddof=1))
 
     def _of_losses(self, found: list[Vector]) -> tuple[Vector, Vector, float]:
         """Scores of kept, random and all rows, their errors and that of the loss, from losses by row.
@@ -237,7 +300,7 @@ def cross_fit(
     with Progress("folds", folds, enabled=progress) as bar:
         for held in _folds(split, folds, seed):
             trainer = SetTrainer(held.split, learner, 1, seed, n_jobs, False)
-            whole = answers_of(trainer, [np.arange(held.split.n_rows)], held, metric)[0]
+            whole = answers_of(trainer, [np.arange(held.split.n_rows)], held.X, held.y, metric)[0]
             found.append(Fold(fit(held), trainer, held, metric, whole))
             bar.advance()
     return CrossFit(found, draws, seed)
@@ -253,10 +316,10 @@ def _folds(split: Split, folds: int, seed: int) -> Iterator[Held]:
     for k in range(folds):
         inside, outside = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         if split.X_val is None:
-            yield Held(_without(split, inside), inside, X[outside], y[outside])
+            yield Held(_without(split, inside), inside, X[outside], y[outside], outside, inside)
         else:
             inner = replace(split, X_val=X[inside], y_val=y[inside], X_test=None, y_test=None)
-            yield Held(inner, np.arange(split.n_rows), X[outside], y[outside])
+            yield Held(inner, np.arange(split.n_rows), X[outside], y[outside], outside, inside)
 
 
 def _without(split: Split, inside: Rows) -> Split:

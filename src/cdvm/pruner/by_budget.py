@@ -125,7 +125,7 @@ def select_by_budget(
         if refining is not None:
             if start is not None:
                 selection = replace(selection, indices=split.rows[_begin(start, chosen)])
-            more = {} if conditions is None else {"conditions": conditions, "budget": budget}
+            more = {} if conditions is None else {"conditions": conditions, "budget": chosen.program.budget}
             refined = refine(
                 selection, split, learner, **({"seed": seed, "metric": metric} | runs | refining | more)
             )
