@@ -64,7 +64,7 @@ def load(name: str, n_rows: int, number: int, others: int = 5000) -> tuple[Any, 
 
 def pruner_of(number: int, **more: Any) -> CDVM:
     settings: Line = {"n_models": N_MODELS, "random_state": number, "n_jobs": 1, "progress": False}
-    return CDVM("logistic", **settings | more)
+    return CDVM(**{"learner": "logistic"} | settings | more)
 
 
 def correct(pruner: CDVM, table: Any, sets: list[Any], X: Any, y: Any) -> Any:
@@ -79,7 +79,7 @@ def promise(name: str, number: int, n_rows: int, refine: bool | None = None) -> 
     """The smallest set within a point of all rows, and what it loses on all rows that there are besides."""
     X, y, X_test, y_test = load(name, n_rows, number, 50_000)
     started = time.process_time()
-    pruner = pruner_of(number, n_models=500).fit(X, y)
+    pruner = pruner_of(number, learner="ridge").fit(X, y)
     line: Line = {"within": 0.01, "confidence": 0.9, "held_out": len(y_test)}
     try:
         found = pruner.smallest(0.01, confidence=0.9, refine=refine)

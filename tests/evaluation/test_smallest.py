@@ -277,8 +277,6 @@ def test_sets_are_refined_where_models_are_trained_together(pruner):
     plain = pruner.smallest(refine=False, **given)
     assert not plain.selection.method.endswith("+refine")
     assert found.point.score > plain.point.score
-    large = pruner.smallest(within=0.2, folds=2, least=0.6)
-    assert not large.selection.method.endswith("+refine")  # more than half of the rows
 
 
 def test_others_are_refined_only_if_asked(rows):

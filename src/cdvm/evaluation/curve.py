@@ -47,6 +47,7 @@ CURVE_BUDGETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8)
 
 _RESAMPLES = 200  # of the rows asked, for metrics that are no means
 _FEWER = 20  # for each two sets
+_ENOUGH = 0.25  # of the rows asked are outside two sets that are compared; larger sets differ little
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,8 @@ class CurvePoint:
         Standard errors of these, for the rows asked being a sample. That of the loss is row by row, and
         never 0: that no answer changed on few rows does not mean that none would on others.
     set_error : float
-        Standard deviation of the score from one set of that size to another.
+        Standard deviation of the score from one set of that size to another; 0 where sets hold so many of
+        the rows that too few are left to compare them, which also means that they are much the same.
     n_rows, n_sets : int
         Rows that were asked, and sets: one a fold.
     """
@@ -212,7 +214,7 @@ class CrossFit:
         squares = []
         for (some, a), (other, b) in combinations(outside, 2):
             both, i, j = np.intersect1d(some, other, assume_unique=True, return_indices=True)
-            if len(both) > 1:
+            if len(both) >= _ENOUGH * len(y):
                 apart, variance = self._difference(y[both], np.stack([a[i], b[j]]))
                 squares.append(apart**2 - variance)
         known = np.array(squares)[np.isfinite(squares)]

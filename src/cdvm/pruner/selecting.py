@@ -35,7 +35,7 @@ from cdvm.valuation.explain import Explanation, explain_row
 __all__ = ["BudgetSelector"]
 
 _FOLD_FITS = 100  # of a set that is refined without a fold: fewer than in the end, so it is no better
-_REFINED = 0.5  # of the rows: in a larger set there is little to choose, and few rows are left to say what
+_FOLD_GAP = 0.03  # of its program, three times as large and half the time: exchanges make good for it
 
 
 class BudgetSelector(Resampler):
@@ -175,8 +175,8 @@ class BudgetSelector(Resampler):
         """The smallest set whose model is as good as one on all rows, but for ``within`` of the score.
 
         It is found by walking down fixed sizes, and decided by rows that had no part in choosing: see
-        :mod:`cdvm.evaluation.smallest`. Sets of up to half the rows are refined, with at most 100 fits
-        without each fold, and with all that the pruner's ``refine`` stands for in the end.
+        :mod:`cdvm.evaluation.smallest`. Sets are refined, with at most 100 fits without each
+        fold, and with all that the pruner's ``refine`` stands for in the end.
 
         Parameters
         ----------
@@ -204,8 +204,8 @@ class BudgetSelector(Resampler):
             return all(can_be_met(one, resolve_budget(fraction, one.n_rows)) for one in asked)
 
         def select(fraction: float) -> Selection:
-            more = {"refine": refining if fraction <= _REFINED else False, "metric": metric}
-            return self._select_all([fraction], conditions=next(iter(asked), None), **more)[0]
+            conditions = next(iter(asked), None)
+            return self._select_all([fraction], conditions=conditions, refine=refining, metric=metric)[0]
 
         return smallest_set(
             fitted,
@@ -263,16 +263,13 @@ class BudgetSelector(Resampler):
             pruner, inner = self._anew(held.split), None if whole is None else whole.restricted(held.inside)
             asked.extend([] if inner is None else [inner])
 
-            def choose(size: int) -> NDArray[np.int64]:
-                more = {"refine": quick if size <= _REFINED * held.split.n_rows else False, "metric": metric}
-                return pruner._select_all([size], conditions=inner, **more)[0].rows
+            return lambda size: pruner._select_all([size], conditions=inner, **quick)[0].rows
 
-            return choose
-
-        quick = refine
+        quick: dict[str, Any] = {"refine": refine, "metric": metric}
+        quick |= {"tolerance": _FOLD_GAP} if self.solver == "auto" else {}
         if refine is not False:
             options = refine_options(refine)
-            quick = options | {"fits": min(options.get("fits") or _FOLD_FITS, _FOLD_FITS)}
+            quick["refine"] = options | {"fits": min(options.get("fits") or _FOLD_FITS, _FOLD_FITS)}
         own: dict[str, Any] = {"seed": self.seed_, "n_jobs": self._plan.n_jobs, "progress": self.progress}
         made = make_metric(self.metric if metric is None else metric, self.split_)
         return cross_fit(self.split_, self.learner_, made, fit, folds=folds, **own), asked
@@ -286,6 +283,7 @@ class BudgetSelector(Resampler):
         start: NDArray[np.int64] | None = None,
         refine: bool | int | dict[str, Any] | None = None,
         metric: Any = None,
+        tolerance: float | None = None,
     ) -> list[Selection]:
         if "_base" not in vars(self):
             self._base = build_program(self.attribution_, dense=self._plan.dense, progress=self.progress)
@@ -306,6 +304,7 @@ class BudgetSelector(Resampler):
             importance=importance,
             start=start,
             metric=self.metric if metric is None else metric,
+            tolerance=tolerance,
             **own,
         )
         if self.effort == "low":
