@@ -74,7 +74,8 @@ class Smallest:
         found = f"lose {100 * at.loss:.2f} ± {100 * at.loss_error:.2f} points against all rows"
         if self.at_score is not None:
             found = f"reach {at.score:.4f} ± {at.score_error:.4f}, all rows {at.all_rows:.4f}"
-        found += f", one and another differ by {100 * at.set_error:.2f} points"
+        if at.set_error > 0:
+            found += f", ± {100 * at.set_error:.2f} from one to another"
         asked = f"with confidence {self.confidence:.0%}"
         if self.selection is None:
             return (

@@ -106,7 +106,7 @@ def select_by_budget(
     for budget in budgets:
         program.replace(budget=budget)  # complains about one that cannot be
     runs = {"n_jobs": n_jobs, "progress": progress}
-    options = {} if tolerance is None else {"tolerance": tolerance}
+    options: dict[str, Any] = {} if tolerance is None else {"tolerance": tolerance}
     solved = _solve(program, budgets, alphas, kappas, split, solver, rounding, runs, options)
     scores: dict[bytes, float] = {}
     if len(alphas) * len(kappas) > 1:
@@ -157,7 +157,7 @@ def _solve(
     solver: Method,
     rounding: Literal["swap", "top"],
     runs: dict[str, Any],
-    options: dict[str, float],
+    options: dict[str, Any],
 ) -> dict[Any, list[_Solved]]:
     """Rows for each budget and each alpha and kappa."""
     solutions = solve_path(program, budgets, alphas, kappas, method=solver, **runs, **options)
