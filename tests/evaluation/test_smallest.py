@@ -8,7 +8,8 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
 from sklearn.naive_bayes import GaussianNB
 
 from cdvm import CDVM, InputError, Selection, Split, Subsets
-from cdvm.evaluation.curve import Curve, CurvePoint, cross_fit
+from cdvm.evaluation.cross_fitting import cross_fit
+from cdvm.evaluation.curve import Curve, CurvePoint
 from cdvm.evaluation.metrics import make_metric
 from cdvm.evaluation.smallest import smallest_set
 from cdvm.learners import Learner, Trainer
@@ -129,8 +130,8 @@ def test_conditions_hold_for_the_smallest_set_and_in_every_fold(pruner):
     assert np.isin(np.arange(150), kept.selection.indices).all()
     assert len(kept.selection) == 192  # 120 rows would be fewer
     assert kept.selection.method.endswith("+refine")
-    with pytest.raises(InputError, match="costs= is for select"):
-        pruner.smallest(costs=np.ones(600))
+    with pytest.raises(InputError, match="weights= is for select"):
+        pruner.smallest(weights=np.ones(600))
     with pytest.raises(InputError, match="cannot be met by 80% of the rows"):
         pruner.smallest(keep=np.arange(500), folds=2)
 
@@ -277,6 +278,25 @@ def test_sets_are_refined_where_models_are_trained_together(pruner):
     plain = pruner.smallest(refine=False, **given)
     assert not plain.selection.method.endswith("+refine")
     assert found.point.score > plain.point.score
+
+
+def test_where_rows_have_costs_it_is_the_cheapest_set(pruner):
+    price = np.where(np.arange(600) % 3 == 0, 20.0, 1.0)  # 200 dear rows, 400 cheap ones: 4,400
+    given = {"within": 0.2, "folds": 2, "least": 0.08}
+    found = pruner.smallest(costs=price, **given)
+    assert found.point.fraction == 0.08
+    assert price[found.selection.indices].sum() <= 0.08 * 4400
+    assert "for 8.0% of the costs are within 20 points of all rows" in str(found)
+    # random sets are for the same money
+    fold = pruner._cross_fit(2, None, {"costs": price}, False)[0]
+    spend, sets = fold._beside(fold.folds[0].held, 0.25)
+    inside = price[fold.folds[0].held.inside]
+    assert spend == pytest.approx(inside.sum() / 4)
+    assert all(spend - 20 < inside[rows].sum() <= spend for rows in sets)
+    dear = price.copy()
+    dear[:500] = 1000.0
+    with pytest.raises(InputError, match="cannot be met by 80% of the costs"):
+        pruner.smallest(costs=dear, keep=np.arange(500), folds=2)
 
 
 def test_others_are_refined_only_if_asked(rows):

@@ -19,7 +19,8 @@ from scipy.stats import t as student
 from cdvm._runtime.parameters import check, number
 from cdvm._runtime.progress import Progress
 from cdvm.errors import InputError
-from cdvm.evaluation.curve import CrossFit, Curve, CurvePoint
+from cdvm.evaluation.cross_fitting import CrossFit
+from cdvm.evaluation.curve import Curve, CurvePoint
 from cdvm.selection import Selection
 
 __all__ = ["BUDGETS", "Smallest", "check_promise", "smallest_set"]
@@ -52,6 +53,8 @@ class Smallest:
         The budgets that were tried; the last is the first that was not good enough, if any.
     point : CurvePoint
         That of the set found, or of the largest budget where there is none.
+    priced : bool
+        Whether rows have costs, and fractions are of what all of them cost.
     """
 
     selection: Selection | None
@@ -60,6 +63,7 @@ class Smallest:
     confidence: float
     curve: Curve
     point: CurvePoint
+    priced: bool = False
 
     @property
     def promise(self) -> str:
@@ -77,14 +81,15 @@ class Smallest:
         if at.set_error > 0:
             found += f", ± {100 * at.set_error:.2f} from one to another"
         asked = f"with confidence {self.confidence:.0%}"
+        price = f" for {at.fraction:.1%} of the costs" if self.priced else ""
         if self.selection is None:
             return (
-                f"no set of at most {_MOST:.0%} of the rows is known to "
+                f"no set of at most {_MOST:.0%} of the {'costs' if self.priced else 'rows'} is known to "
                 f"{self.promise.removeprefix('are ').replace('within', 'be within')} {asked}: at "
                 f"{at.fraction:.1%}, kept rows {found} ({metric} on {at.n_rows} rows)"
             )
         return (
-            f"{len(self.selection)} rows ({self.selection.retained:.1%}) {self.promise} {asked}: on "
+            f"{len(self.selection)} rows ({self.selection.retained:.1%}){price} {self.promise} {asked}: on "
             f"{at.n_rows} rows that had no part in choosing, such sets {found} ({metric})"
         )
 
@@ -112,6 +117,7 @@ def smallest_set(
     confidence: float = 0.9,
     least: float = 0.005,
     possible: Callable[[float], bool] = lambda fraction: True,
+    priced: bool = False,
     progress: bool | None = None,
 ) -> Smallest:
     """Walk down the budgets while sets are good enough, as long as there can be such a set."""
@@ -128,12 +134,13 @@ def smallest_set(
                 break
             good = point
     if not points:
-        raise InputError(f"the conditions cannot be met by {_MOST:.0%} of the rows: loosen one of them")
+        of = "costs" if priced else "rows"
+        raise InputError(f"the conditions cannot be met by {_MOST:.0%} of the {of}: loosen one of them")
     if good is None and within is not None:
         _refuse_few(points[0], within, confidence)
     found = None if good is None else select(good.fraction)
     curve = Curve(tuple(points), fitted.metric.title)
-    return Smallest(found, within, at_score, confidence, curve, good or points[0])
+    return Smallest(found, within, at_score, confidence, curve, good or points[0], priced)
 
 
 def _short(point: CurvePoint, within: float | None, at_score: float | None, confidence: float) -> float:

@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from cdvm.attribution.base import Attribution
 from cdvm.data.split import Split
 from cdvm.errors import InputError
-from cdvm.evaluation.curve import CURVE_BUDGETS, CrossFit, Curve, Held, cross_fit
+from cdvm.evaluation.cross_fitting import CrossFit, Held, cross_fit
+from cdvm.evaluation.curve import CURVE_BUDGETS, Curve
 from cdvm.evaluation.metrics import make_metric
 from cdvm.evaluation.refinement.fractions import Strata
 from cdvm.evaluation.smallest import Smallest, check_promise, smallest_set
@@ -144,18 +145,18 @@ class BudgetSelector(Resampler):
     ) -> Curve:
         """How good sets of several sizes are, on rows that had no part in choosing them.
 
-        Everything is done anew without each fold of the rows, and asked of it: :mod:`cdvm.evaluation.curve`.
-        A pruner that refines does so there too, with at most 100 fits for a set.
+        Everything is done anew without each fold of the rows, and asked of it; a pruner that refines does so
+        there too, with at most 100 fits for a set. See :mod:`cdvm.evaluation.cross_fitting`.
 
         Parameters
         ----------
         budgets : iterable of float
-            Fractions of the rows.
+            Fractions of the rows, or of what all rows cost.
         folds : int
         metric : str or scikit-learn scorer, optional
             What scores are; the pruner's own metric, or else accuracy or R².
         **conditions
-            Those of :meth:`select` but costs; limits on groups go down with the rows of a fold.
+            Those of :meth:`select` but weights; limits on groups go down with the rows of a fold.
         """
         fitted, _ = self._cross_fit(folds, metric, conditions, self.refine)
         return fitted.curve(budgets, progress=self.progress)
@@ -175,8 +176,8 @@ class BudgetSelector(Resampler):
         """The smallest set whose model is as good as one on all rows, but for ``within`` of the score.
 
         It is found by walking down fixed sizes, and decided by rows that had no part in choosing: see
-        :mod:`cdvm.evaluation.smallest`. Sets are refined, with at most 100 fits without each
-        fold, and with all that the pruner's ``refine`` stands for in the end.
+        :mod:`cdvm.evaluation.smallest`. Sets are refined, with at most 100 fits without each fold, and with
+        all that the pruner's ``refine`` stands for in the end. Where rows have costs it is the cheapest set.
 
         Parameters
         ----------
@@ -188,7 +189,7 @@ class BudgetSelector(Resampler):
             How sure that is to be of the one set that is found.
         folds : int
         least : float
-            Smallest fraction of the rows to try.
+            Smallest fraction of the rows, or of the costs, to try.
         metric : as for :meth:`curve`
         refine : bool, optional
             By default where the pruner refines, and with learners that train many models at once.
@@ -200,12 +201,14 @@ class BudgetSelector(Resampler):
         refining = self._refining(refine)
         fitted, asked = self._cross_fit(folds, metric, conditions, refining)
 
+        whole = next(iter(asked), None)
+
         def possible(fraction: float) -> bool:
-            return all(can_be_met(one, resolve_budget(fraction, one.n_rows)) for one in asked)
+            return all(can_be_met(one, _budget(fraction, one.n_rows, one)) for one in asked)
 
         def select(fraction: float) -> Selection:
-            conditions = next(iter(asked), None)
-            return self._select_all([fraction], conditions=conditions, refine=refining, metric=metric)[0]
+            budget = _budget(fraction, self._rows.n_rows, whole)
+            return self._select_all([budget], conditions=whole, refine=refining, metric=metric)[0]
 
         return smallest_set(
             fitted,
@@ -215,6 +218,7 @@ class BudgetSelector(Resampler):
             confidence=confidence,
             least=least,
             possible=possible,
+            priced=whole is not None and whole.costs is not None,
             progress=self.progress,
         )
 
@@ -253,17 +257,15 @@ class BudgetSelector(Resampler):
         """What is fitted without each fold; the conditions on all rows and on those without a fold."""
         check_is_fitted(self, "attribution_")
         self._check_params()
-        for name in ("costs", "weights"):
-            if given.get(name) is not None:
-                raise InputError(f"{name}= is for select: sizes are compared by rows that count the same")
+        if given.get("weights") is not None:
+            raise InputError("weights= is for select: sizes are compared by rows that count the same")
         whole = conditions_on(self.split_, **given)
         asked = [] if whole is None else [whole]
 
-        def fit(held: Held) -> Callable[[int], NDArray[np.int64]]:
+        def fit(held: Held) -> Callable[[float], NDArray[np.int64]]:
             pruner, inner = self._anew(held.split), None if whole is None else whole.restricted(held.inside)
             asked.extend([] if inner is None else [inner])
-
-            return lambda size: pruner._select_all([size], conditions=inner, **quick)[0].rows
+            return lambda budget: pruner._select_all([budget], conditions=inner, **quick)[0].rows
 
         quick: dict[str, Any] = {"refine": refine, "metric": metric}
         quick |= {"tolerance": _FOLD_GAP} if self.solver == "auto" else {}
@@ -271,6 +273,7 @@ class BudgetSelector(Resampler):
             options = refine_options(refine)
             quick["refine"] = options | {"fits": min(options.get("fits") or _FOLD_FITS, _FOLD_FITS)}
         own: dict[str, Any] = {"seed": self.seed_, "n_jobs": self._plan.n_jobs, "progress": self.progress}
+        own["costs"] = None if whole is None else whole.costs
         made = make_metric(self.metric if metric is None else metric, self.split_)
         return cross_fit(self.split_, self.learner_, made, fit, folds=folds, **own), asked
 
@@ -320,3 +323,10 @@ class BudgetSelector(Resampler):
         if conditions is not None:
             ways = replace(ways, conditions=conditions)
         return [ways.choose(selection) for selection in selections]
+
+
+def _budget(fraction: float, n_rows: int, conditions: Conditions | None) -> float:
+    """A fraction of the rows as their number, or of what they cost as an amount."""
+    if conditions is None or conditions.costs is None:
+        return resolve_budget(fraction, n_rows)
+    return fraction * float(conditions.costs.sum())
