@@ -1,10 +1,10 @@
-"""The questions after "which rows": ``python -m perf.questions promise plain costs update domain``.
+"""The questions after "which rows": ``python -m perf.questions promise plain logistic costs update domain``.
 
 *promise*: the smallest set within one point of all rows, by ``CDVM.smallest``, and what it loses on rows held
-out from everything; *plain*: the same without refining. *costs*: at equal spending, rows chosen with their
-prices in the program, by value per price, without regard to prices, and at random. *update*: rows that come
-in later, by ``CDVM.update`` and by a fit of all rows anew. *domain*: rows for another domain, by evaluation
-rows from there and from here.
+out from everything; *plain*: the same without refining; *logistic*: with logistic models. *costs*: at equal
+spending, rows chosen with their prices in the program, by value per price, without regard to prices, and at
+random. *update*: rows that come in later, by ``CDVM.update`` and by a fit of all rows anew. *domain*: rows for
+another domain, by evaluation rows from there and from here.
 
 One line of JSON for every setting in ``<question>.jsonl``; lines that are there are not computed again, so a
 run that was stopped goes on with the same command. ``--table`` writes ``README.md`` beside them.
@@ -36,6 +36,7 @@ TUNING = {"optdigits": "class", "fried": "binaryClass", "phoneme": "class", "pag
 TABLES = {
     "promise": ("digits", "optdigits", "nomao", "adult", "fried"),
     "plain": ("digits", "optdigits", "nomao", "adult", "fried"),
+    "logistic": ("digits", "optdigits"),
     "costs": ("digits", "nomao", "adult"),
     "update": ("digits", "optdigits", "nomao", "adult"),
     "domain": ("turned digits", "digits with more ink", "people of 60 and over"),
@@ -77,11 +78,13 @@ def correct(pruner: CDVM, table: Any, sets: list[Any], X: Any, y: Any) -> Any:
     return answers == np.searchsorted(split.classes, y)
 
 
-def promise(name: str, number: int, n_rows: int, refine: bool | None = None) -> Iterator[Line]:
+def promise(
+    name: str, number: int, n_rows: int, refine: bool | None = None, learner: str = "ridge"
+) -> Iterator[Line]:
     """The smallest set within a point of all rows, and what it loses on all rows that there are besides."""
     X, y, X_test, y_test = load(name, n_rows, number, 50_000)
     started = time.process_time()
-    pruner = pruner_of(number, learner="ridge", refine=FITS).fit(X, y)
+    pruner = pruner_of(number, learner=learner, refine=FITS).fit(X, y)
     line: Line = {"within": 0.01, "confidence": 0.9, "held_out": len(y_test)}
     try:
         found = pruner.smallest(0.01, confidence=0.9, refine=refine)
@@ -209,6 +212,7 @@ def _domains(name: str) -> tuple[Any, Any, Any]:
 QUESTIONS: dict[str, Callable[[str, int, int], Iterator[Line]]] = {
     "promise": promise,
     "plain": partial(promise, refine=False),
+    "logistic": partial(promise, learner="logistic"),
     "costs": costs,
     "update": update,
     "domain": domain,
@@ -238,7 +242,8 @@ def read(path: Path) -> list[Line]:
 def table(out: Path) -> None:
     """What was found, as Markdown."""
     text = ["# The questions people ask next"]
-    text += _promises(read(out / "promise.jsonl"), read(out / "plain.jsonl"))
+    ways = {"ridge, refined": "promise", "ridge": "plain", "logistic, refined": "logistic"}
+    text += _promises({way: read(out / f"{name}.jsonl") for way, name in ways.items()})
     text += [*_costs(read(out / "costs.jsonl")), *_updates(read(out / "update.jsonl"))]
     text += _other_domains(read(out / "domain.jsonl"))
     (out / "README.md").write_text("\n".join(text) + "\n")
@@ -252,11 +257,12 @@ def _groups(lines: list[Line], *keys: str) -> dict[tuple[Any, ...], list[Line]]:
     return found
 
 
-def _promises(refined: list[Line], plain: list[Line]) -> Iterator[str]:
-    if not refined:
+def _promises(ways: dict[str, list[Line]]) -> Iterator[str]:
+    lines = [line | {"way": way} for way, some in ways.items() for line in some]
+    if not lines:
         return
     yield "\n## Within one point of all rows, confidence 90 %\n"
-    yield f'`CDVM("ridge", n_models={N_MODELS}, refine={FITS}).smallest(0.01)`, and with `refine=False`;'
+    yield f"`CDVM(models, n_models={N_MODELS}, refine={FITS}).smallest(0.01)`, or with `refine=False`;"
     yield "processor seconds of one core. A promise is broken where a set was found that loses more than a"
     yield "point on all rows of the table that were held out, clearly where it does so by 1.64 standard"
     yield "errors of that loss. *p* is the chance of as many broken ones or more among the sets found if one"
@@ -264,12 +270,11 @@ def _promises(refined: list[Line], plain: list[Line]) -> Iterator[str]:
     yield "to tell."
     yield "digits has 1,797 rows: 1,257 to choose from, and what is held out tells the loss ± .5 points.\n"
     yield (
-        "| table | refined | rows | held out | splits | set found | rows kept, median (least to most) | "
+        "| table | models | rows | held out | splits | set found | rows kept, median (least to most) | "
         "points lost, estimate | held out, mean ± SE | all rows | broken | clearly | p | seconds |"
     )
     yield "| --- " * 14 + "|"
-    lines = [line | {"refined": "yes"} for line in refined] + [line | {"refined": "no"} for line in plain]
-    for (name, way, rows, held), group in _groups(lines, "table", "refined", "n_rows", "held_out").items():
+    for (name, way, rows, held), group in _groups(lines, "table", "way", "n_rows", "held_out").items():
         found = [line for line in group if line.get("fraction") is not None]
         cells = [name, way, min(rows, 1257) if name == "digits" else rows, held, len(group), len(found)]
         if found:
