@@ -3,8 +3,8 @@
 *promise*: the smallest set within one point of all rows, by ``CDVM.smallest``, and what it loses on rows held
 out from everything; *plain*: the same without refining; *logistic*: with logistic models. *costs*: at equal
 spending, rows chosen with their prices in the program, by value per price, without regard to prices, and at
-random. *update*: rows that come in later, by ``CDVM.update`` and by a fit of all rows anew. *domain*: rows for
-another domain, by evaluation rows from there and from here.
+random. *update*: rows that come in later, by ``CDVM.update`` and by a fit of all rows anew. *domain*: rows
+for another domain, by evaluation rows from there and from here.
 
 One line of JSON for every setting in ``<question>.jsonl``; lines that are there are not computed again, so a
 run that was stopped goes on with the same command. ``--table`` writes ``README.md`` beside them.

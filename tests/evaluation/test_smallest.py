@@ -280,6 +280,21 @@ def test_sets_are_refined_where_models_are_trained_together(pruner):
     assert found.point.score > plain.point.score
 
 
+def test_folds_refine_less_than_the_set_that_is_kept(rows):
+    seen = {}
+
+    def note(fits, best):
+        seen[len(best)] = max(fits, seen.get(len(best), 0))
+
+    options = {"fits": 160, "callback": note}
+    found = CDVM("ridge", **QUICK, refine=options).fit(*rows).smallest(within=0.3, folds=2, least=0.5)
+    assert found.point.fraction == 0.5
+    assert sorted(seen) == [150, 240, 300]  # of 300 rows without a fold, and of all 600
+    assert 50 < seen[150] <= 100
+    assert 50 < seen[240] <= 100
+    assert 100 < seen[300] <= 160
+
+
 def test_where_rows_have_costs_it_is_the_cheapest_set(pruner):
     price = np.where(np.arange(600) % 3 == 0, 20.0, 1.0)  # 200 dear rows, 400 cheap ones: 4,400
     given = {"within": 0.2, "folds": 2, "least": 0.08}
