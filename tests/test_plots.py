@@ -85,7 +85,7 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
 
 def test_a_curve_is_drawn_with_bands_of_a_standard_error():
     points = [
-        CurvePoint(f, s, s - 0.1, 0.95, 0.95 - s, 0.01, 0.02, 0.01, 0.01, 100)
+        CurvePoint(f, s, s - 0.1, 0.95, 0.95 - s, 0.01, 0.02, 0.01, 0.01, 0.01, 100, 5)
         for f, s in ((0.5, 0.9), (0.1, 0.8))
     ]
     ax = plot_curve(Curve(tuple(points), "f1"))

@@ -327,6 +327,7 @@ def one_line(done):
         (["--seed", "-1"], "--seed -1: use a whole number from 0 to 4294967295"),
         (["--seed", "99999999999"], "--seed 99999999999: use a whole number"),
         (["--fits", "200"], "--fits says how long to refine: add --refine"),
+        (["--no-refine"], "--no-refine is about --within and --score"),
         (["--refine", "--fits", "2"], "--fits 2: use a whole number of at least 50"),
         (["--evaluate-with", "random_forrest"], "did you mean 'random_forest'"),
         (["--effort", "much"], "--effort much: use low, medium or high"),

@@ -43,6 +43,41 @@ def test_the_smallest_set_is_that_of_python_and_says_what_it_promises(rows, csv,
     assert (tmp_path / "out" / "curve.svg").read_text().count("<path") > 5
 
 
+def test_refining_can_be_left_out(rows, csv, command, tmp_path):
+    ask = ["--within", "4%", "--no-refine", "--ignore", "region", "--out", tmp_path / "out"]
+    code, _, err = command("prune", csv, *FAST, *ask)
+    assert code == 0, err
+    pruner = CDVM("ridge", n_models=100, random_state=0, n_jobs=1, progress=False).fit(*rows)
+    found = pruner.smallest(0.04, refine=False)
+    written = pd.read_csv(tmp_path / "out" / "selection.csv")
+    assert np.flatnonzero(written["kept_smallest"]).tolist() == found.selection.indices.tolist()
+    assert not found.selection.refined
+
+
+def test_the_cheapest_set_where_rows_have_prices(rows, command, tmp_path):
+    price = np.where(np.arange(240) % 4 == 0, 9.5, 1.0)
+    rows[0].assign(label=rows[1], price=price).to_csv(tmp_path / "priced.csv", index=False)
+    ask = [
+        "--within",
+        "20%",
+        "--cost",
+        "price",
+        "--ignore",
+        "price",
+        "--no-refine",
+        "--out",
+        tmp_path / "out",
+    ]
+    code, out, err = command("prune", tmp_path / "priced.csv", *FAST, *ask)
+    assert code == 0, err
+    pruner = CDVM("ridge", n_models=100, random_state=0, n_jobs=1, progress=False).fit(*rows)
+    found = pruner.smallest(0.2, costs=price, refine=False)
+    kept = np.flatnonzero(pd.read_csv(tmp_path / "out" / "selection.csv")["kept_smallest"])
+    assert kept.tolist() == found.selection.indices.tolist()
+    assert price[kept].sum() <= found.point.fraction * price.sum()
+    assert f"for {found.point.fraction:.1%} of the costs" in " ".join(out.split())
+
+
 def test_where_no_budget_is_good_enough_there_is_the_curve_and_no_set(csv, command, tmp_path):
     code, out, err = command("prune", csv, *FAST, "--score", 0.999, "--out", tmp_path / "out")
     assert code == 0, err

@@ -50,9 +50,11 @@ def test_several_budgets_groups_as_a_series_and_refining(frame, pruner):
     for found in pruner.select([10, 30], groups=region, at_least={"north": 3}, at_most={"north": 4}):
         assert 3 <= (found.indices < 20).sum() <= 4
     refined = CDVM(**pruner.get_params() | {"refine": 300}).fit(*frame)
-    found = refined.select(12, groups=region, at_least={"north": 3}, at_most={"north": 4})
-    assert 3 <= (found.indices < 20).sum() <= 4
-    assert found.refined
+    for budget in (12, 0.07):  # the same number of the rows that are not held out
+        found = refined.select(budget, groups=region, at_least={"north": 3}, at_most={"north": 4})
+        assert 3 <= (found.indices < 20).sum() <= 4
+        assert found.refined
+        assert len(found) == 12
 
 
 def test_random_rows_beside_it_keep_to_the_conditions_too(frame):

@@ -210,6 +210,8 @@ def check_request(request: Request) -> None:
     }
     refuse_unused(request.method, given, of_use=["cluster"] if request.refine else [])
     _check_search(request)
+    if request.refine is False and not request.searches:
+        raise InputError("--no-refine is about --within and --score, else nothing is refined: leave it out")
     if request.fits is not None and not request.refine:
         raise InputError("--fits says how long to refine: add --refine")
     _check_effort(request)

@@ -105,7 +105,7 @@ def parse_spending(
 ) -> dict[str, float]:
     """Budgets by name: rows to keep, what they may cost, or one that ``searched`` is to find."""
     if searched:
-        for flag, given in {"--keep": keep, "--spend": spend, "--cost": cost}.items():
+        for flag, given in {"--keep": keep, "--spend": spend}.items():
             if given:
                 raise InputError(f"{searched} finds how many rows to keep: leave out {flag}")
         return {SMALLEST: 1.0}

@@ -93,8 +93,13 @@ def prune(
     ] = None,
     tune: Annotated[bool, typer.Option("--tune", help="Choose alpha and kappa from a grid.")] = False,
     refine: Annotated[
-        bool, typer.Option("--refine", help="Improve the chosen rows by retraining models on them.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--refine/--no-refine",
+            help="Improve the chosen rows by retraining models on them.",
+            show_default="only with --within and --score, if models are trained many at once",
+        ),
+    ] = None,
     fits: Annotated[
         int | None,
         typer.Option(help="Models to train while refining, at most.", show_default="up to 3000, or 9000"),

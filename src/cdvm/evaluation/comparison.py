@@ -18,7 +18,7 @@ from cdvm.evaluation.scoring import note_answers, score_on_parts, shaped
 from cdvm.evaluation.training import RULES, Rows, Scores, SetTrainer, rows_of
 from cdvm.sampling import RandomStream, draw_words
 
-__all__ = ["Comparison", "compare_with_random", "cross_validated", "random_sets"]
+__all__ = ["Comparison", "affordable_sets", "compare_with_random", "cross_validated", "random_sets"]
 
 _FOLDS = 5
 
@@ -30,6 +30,17 @@ def random_sets(n_rows: int, size: int, draws: int, *, seed: int = 0) -> list[ND
         raise InputError(f"size={size}: use at least 1 row and at most the {n_rows} there are")
     keys = draw_words(seed, RandomStream.BASELINE, 0, draws, n_rows)
     return [np.sort(np.argsort(row)[:size]) for row in keys]
+
+
+def affordable_sets(costs: Scores, spend: float, draws: int, *, seed: int = 0) -> list[NDArray[np.int64]]:
+    """``draws`` sets of rows in random order, as long as the money lasts, and at least one row each.
+
+    >>> [len(rows) for rows in affordable_sets(np.array([1.0, 1.0, 1.0, 1.0]), 2.5, 3)]
+    [2, 2, 2]
+    """
+    orders = [np.argsort(row) for row in draw_words(seed, RandomStream.BASELINE, 0, draws, len(costs))]
+    counts = [max(1, int(np.searchsorted(np.cumsum(costs[o]), spend, side="right"))) for o in orders]
+    return [np.sort(order[:count]) for order, count in zip(orders, counts, strict=True)]
 
 
 @dataclass(frozen=True)

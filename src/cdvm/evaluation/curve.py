@@ -1,44 +1,22 @@
-"""How good are sets of several sizes? A curve over budgets by rows that had no part in choosing.
-
-The rows are divided into folds. For each fold everything is done anew on the others: models, T, the choice
-for every budget. Models trained on the kept rows, on as many random rows and on all rows of the other folds
-are then asked about the fold. So every row tells, once, what a set chosen without it loses against all rows.
-Where there are validation rows, they are divided instead, and every training row can be kept each time.
-"""
+"""Scores over rows kept: the result of :mod:`cdvm.evaluation.cross_fitting`, as a table and a file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cdvm._runtime.progress import Progress
-from cdvm.data.split import Split, evaluation_sample
 from cdvm.errors import InputError
-from cdvm.evaluation.comparison import random_sets
-from cdvm.evaluation.metrics import Metric
-from cdvm.evaluation.scoring import note_answers, shaped
-from cdvm.evaluation.training import SetTrainer
-from cdvm.learners import Learner
-from cdvm.optimize.program import resolve_budget
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CURVE_BUDGETS", "CrossFit", "Curve", "CurvePoint", "Fold", "Held", "cross_fit"]
-
-Vector = NDArray[np.float64]
-Rows = NDArray[np.int64]
+__all__ = ["CURVE_BUDGETS", "Curve", "CurvePoint"]
 
 CURVE_BUDGETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8)
 """Fractions of the rows that a curve is drawn through where none are named."""
-
-_RESAMPLES = 200  # of the rows asked, for metrics that are no means
 
 
 @dataclass(frozen=True)
@@ -48,7 +26,7 @@ class CurvePoint:
     Attributes
     ----------
     fraction : float
-        Of the rows, kept.
+        Of the rows, kept, or of what all rows cost, spent.
     score, random, all_rows : float
         Of models on the kept rows, on as many random ones, on all rows.
     loss : float
@@ -56,8 +34,11 @@ class CurvePoint:
     score_error, random_error, all_rows_error, loss_error : float
         Standard errors of these, for the rows asked being a sample. That of the loss is row by row, and
         never 0: that no answer changed on few rows does not mean that none would on others.
-    n_rows : int
-        Rows that were asked.
+    set_error : float
+        Standard deviation of the score from one set of that size to another; 0 where sets hold so many of
+        the rows that too few are left to compare them, which also means that they are much the same.
+    n_rows, n_sets : int
+        Rows that were asked, and sets: one a fold.
     """
 
     fraction: float
@@ -69,7 +50,14 @@ class CurvePoint:
     random_error: float
     all_rows_error: float
     loss_error: float
+    set_error: float
     n_rows: int
+    n_sets: int
+
+    @property
+    def one_set_error(self) -> float:
+        """Standard deviation of one further set's score around the mean of those that were asked."""
+        return self.set_error * float(np.sqrt(1 + 1 / self.n_sets))
 
 
 @dataclass(frozen=True)
@@ -102,175 +90,3 @@ class Curve:
             return cls(points, str(names.iloc[0]))
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise InputError(f"{path} is no curve ({error}): pass a file that Curve.save wrote") from error
-
-
-class Held(NamedTuple):
-    """A split without a fold, where its rows are among all, and the fold."""
-
-    split: Split
-    inside: Rows
-    X: Any
-    y: NDArray[Any]
-
-
-@dataclass(frozen=True, eq=False)
-class Fold:
-    """A way to choose rows, fitted without a fold, and the answers for the fold of models on all rows."""
-
-    choose: Callable[[int], Rows]
-    trainer: SetTrainer
-    held: Held
-    metric: Metric
-    all_rows: Vector
-
-    def answers(self, sets: list[Rows]) -> Vector:
-        """Losses of a model on each set on every row of the fold, or its answers: one line a set."""
-        return answers_of(self.trainer, sets, self.held, self.metric)
-
-
-def answers_of(trainer: SetTrainer, sets: list[Rows], held: Held, metric: Metric) -> Vector:
-    """Losses on every row, or answers where the metric is no mean of losses."""
-    note = partial(note_answers, metric, held.split, [held.y])
-    found = trainer.train(sets, [held.X], note, ask=metric.ask, once=metric.losses is None)
-    if metric.losses is None:
-        return shaped(found[0], len(held.y))
-    losses = [metric.row_losses(held.y, shaped(run, len(held.y))) for run in found]
-    return np.asarray(np.mean(losses, axis=0))
-
-
-class CrossFit:
-    """Ways to choose fitted on all folds but one, and what sets of theirs are good for."""
-
-    def __init__(self, folds: list[Fold], draws: int, seed: int) -> None:
-        self.folds, self._draws, self._seed = folds, draws, seed
-        self.metric = folds[0].metric
-
-    def point(self, fraction: float) -> CurvePoint:
-        """The point of the curve for a fraction of the rows."""
-        found = []
-        for fold in self.folds:
-            n = fold.held.split.n_rows
-            size = resolve_budget(float(fraction), n)
-            random = random_sets(n, size, self._draws, seed=self._seed)
-            answers = fold.answers([fold.choose(size), *random])
-            found.append(np.concatenate([answers, fold.all_rows[None]]))
-        means, errors, loss_error = (self._of_losses if self.metric.losses else self._of_answers)(found)
-        return CurvePoint(
-            fraction=float(fraction),
-            score=float(means[0]),
-            random=float(means[1]),
-            all_rows=float(means[2]),
-            loss=float(means[2] - means[0]),
-            score_error=float(errors[0]),
-            random_error=float(errors[1]),
-            all_rows_error=float(errors[2]),
-            loss_error=loss_error,
-            n_rows=sum(len(fold.held.y) for fold in self.folds),
-        )
-
-    def _of_losses(self, found: list[Vector]) -> tuple[Vector, Vector, float]:
-        """Scores of kept, random and all rows, their errors and that of the loss, from losses by row.
-
-        The difference between two scores is a mean over rows, most of which are 0 where two models agree.
-        Its error takes two more rows that differ by as much as rows can, one each way (Bonett and Price's
-        interval for paired proportions): without, none that differ would mean none that could.
-        """
-        y, split = np.concatenate([fold.held.y for fold in self.folds]), self.folds[0].held.split
-        losses = np.concatenate(found, axis=1)
-        own, chance, full = losses[0], losses[1:-1].mean(axis=0), losses[-1]
-        share = self.metric.weights(split, y) / self.metric.unit(y)
-        each = np.stack([own, chance, full]) * share
-        errors = each.std(axis=1, ddof=1) / np.sqrt(len(y))
-        apart = each[0] - each[2]
-        most = share.max() if self.metric.needs == "labels" and split.task == "classification" else 0.0
-        extreme = max(float(most), float(np.abs(apart).max()))
-        more = np.concatenate([apart, [extreme, -extreme]])
-        return (
-            np.asarray(self.metric.best - each.mean(axis=1)),
-            errors,
-            float(more.std(ddof=1) / np.sqrt(len(more))),
-        )
-
-    def _of_answers(self, found: list[Vector]) -> tuple[Vector, Vector, float]:
-        """The same for a metric of all answers at once: means over folds, errors by resampling their rows."""
-        rng, resampled = np.random.default_rng(self._seed), []
-        for number in range(1 + _RESAMPLES):
-            scores = []
-            for fold, answers in zip(self.folds, found, strict=True):
-                y = fold.held.y
-                rows = rng.integers(len(y), size=len(y)) if number else np.arange(len(y))
-                score = self.metric.score(fold.held.split, y[rows], answers[:, rows])
-                scores.append([score[0], score[1:-1].mean(), score[-1]])
-            resampled.append(np.nanmean(scores, axis=0))
-        drawn = np.array(resampled[1:])
-        apart = float((drawn[:, 2] - drawn[:, 0]).std(ddof=1))
-        return np.asarray(resampled[0]), drawn.std(axis=0, ddof=1), apart
-
-    def curve(self, fractions: Iterable[float], *, progress: bool | None = None) -> Curve:
-        """Points for several fractions."""
-        wanted = sorted({float(f) for f in fractions}, reverse=True)
-        with Progress("budgets", len(wanted), enabled=progress) as bar:
-            points = []
-            for fraction in wanted:
-                points.append(self.point(fraction))
-                bar.advance()
-        return Curve(tuple(points), self.metric.title)
-
-
-def cross_fit(
-    split: Split,
-    learner: Learner,
-    metric: Metric,
-    fit: Callable[[Held], Callable[[int], Rows]],
-    *,
-    folds: int = 5,
-    draws: int = 5,
-    seed: int = 0,
-    n_jobs: int | None = -1,
-    progress: bool | None = None,
-) -> CrossFit:
-    """Fit on all folds but one, for each of them; ``fit`` gives a function from a size to rows."""
-    asked = split.n_rows if split.X_val is None else len(split.evaluation[1])
-    if not 2 <= folds <= asked // 4:
-        raise InputError(f"folds={folds!r}: use at least 2, and no more than a quarter of {asked} rows")
-    found = []
-    with Progress("folds", folds, enabled=progress) as bar:
-        for held in _folds(split, folds, seed):
-            trainer = SetTrainer(held.split, learner, 1, seed, n_jobs, False)
-            whole = answers_of(trainer, [np.arange(held.split.n_rows)], held, metric)[0]
-            found.append(Fold(fit(held), trainer, held, metric, whole))
-            bar.advance()
-    return CrossFit(found, draws, seed)
-
-
-def _folds(split: Split, folds: int, seed: int) -> Iterator[Held]:
-    """Splits without a fold, each of which has its part of every class."""
-    X, y = (split.X, split.y) if split.X_val is None else split.validation
-    order = np.random.default_rng([seed, 7]).permutation(len(y))
-    order = order[np.argsort(y[order], kind="stable")]
-    fold = np.empty(len(y), dtype=np.int64)
-    fold[order] = np.arange(len(y)) % folds
-    for k in range(folds):
-        inside, outside = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        if split.X_val is None:
-            yield Held(_without(split, inside), inside, X[outside], y[outside])
-        else:
-            inner = replace(split, X_val=X[inside], y_val=y[inside], X_test=None, y_test=None)
-            yield Held(inner, np.arange(split.n_rows), X[outside], y[outside])
-
-
-def _without(split: Split, inside: Rows) -> Split:
-    """Some of the training rows, evaluated out of bag."""
-    return replace(
-        split,
-        X=split.X[inside],
-        y=split.y[inside],
-        X_val=None,
-        y_val=None,
-        rows=np.arange(len(inside)),
-        n_table=len(inside),
-        index=None,
-        X_test=None,
-        y_test=None,
-        evaluation_rows=evaluation_sample(len(inside)),
-    )

@@ -66,6 +66,7 @@ def select_by_budget(
     importance: NDArray[np.float64] | None = None,
     start: NDArray[np.int64] | None = None,
     metric: Any = None,
+    tolerance: float | None = None,
     seed: int = 0,
     n_jobs: int | None = -1,
     progress: bool | None = None,
@@ -94,6 +95,8 @@ def select_by_budget(
         Training rows that refining begins with, see :func:`_begin`.
     metric : str or scikit-learn scorer, optional
         What evaluation rows compare sets by.
+    tolerance : float, optional
+        Relative gap at which the solver may stop; its own by default.
     seed, n_jobs, progress : as elsewhere
     """
     started = time.perf_counter()
@@ -103,7 +106,8 @@ def select_by_budget(
     for budget in budgets:
         program.replace(budget=budget)  # complains about one that cannot be
     runs = {"n_jobs": n_jobs, "progress": progress}
-    solved = _solve(program, budgets, alphas, kappas, split, solver, rounding, runs)
+    options: dict[str, Any] = {} if tolerance is None else {"tolerance": tolerance}
+    solved = _solve(program, budgets, alphas, kappas, split, solver, rounding, runs, options)
     scores: dict[bytes, float] = {}
     if len(alphas) * len(kappas) > 1:
         scores = _scores(
@@ -125,7 +129,7 @@ def select_by_budget(
         if refining is not None:
             if start is not None:
                 selection = replace(selection, indices=split.rows[_begin(start, chosen)])
-            more = {} if conditions is None else {"conditions": conditions, "budget": budget}
+            more = {} if conditions is None else {"conditions": conditions, "budget": chosen.program.budget}
             refined = refine(
                 selection, split, learner, **({"seed": seed, "metric": metric} | runs | refining | more)
             )
@@ -153,9 +157,10 @@ def _solve(
     solver: Method,
     rounding: Literal["swap", "top"],
     runs: dict[str, Any],
+    options: dict[str, Any],
 ) -> dict[Any, list[_Solved]]:
     """Rows for each budget and each alpha and kappa."""
-    solutions = solve_path(program, budgets, alphas, kappas, method=solver, **runs)
+    solutions = solve_path(program, budgets, alphas, kappas, method=solver, **runs, **options)
     rounded: dict[int, _Solved] = {}
     with Progress("rounded programs", len(solutions), enabled=runs["progress"]) as bar:
         programs = [program.replace(budget=s, alpha=a, kappa=k) for s, a, k in solutions]

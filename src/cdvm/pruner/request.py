@@ -40,7 +40,7 @@ class Request:
     alpha: float | None = None
     kappa: float | None = None
     tune: bool = False
-    refine: bool = False
+    refine: bool | None = None
     fits: int | None = None
     effort: str | None = None
     proxy: str | None = None
@@ -145,7 +145,12 @@ def _by_cdvm(
     if request.searches:
         sure: dict[str, Any] = {} if request.confidence is None else {"confidence": request.confidence}
         smallest = pruner.smallest(
-            request.within, at_score=request.at_score, metric=request.metric, **sure, **conditions
+            request.within,
+            at_score=request.at_score,
+            metric=request.metric,
+            refine=request.refine,
+            **sure,
+            **conditions,
         )
         curve = smallest.curve
         selections = {} if smallest.selection is None else dict.fromkeys(budgets, smallest.selection)

@@ -13,11 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 from cdvm.attribution.base import Attribution
 from cdvm.data.split import Split
 from cdvm.errors import InputError
-from cdvm.evaluation.curve import CURVE_BUDGETS, CrossFit, Curve, Held, cross_fit
+from cdvm.evaluation.cross_fitting import CrossFit, Held, cross_fit
+from cdvm.evaluation.curve import CURVE_BUDGETS, Curve
 from cdvm.evaluation.metrics import make_metric
 from cdvm.evaluation.refinement.fractions import Strata
 from cdvm.evaluation.smallest import Smallest, check_promise, smallest_set
-from cdvm.learners import Learner
+from cdvm.learners import Learner, SklearnLearner
 from cdvm.optimize.conditions import Conditions
 from cdvm.optimize.feasibility import can_be_met
 from cdvm.optimize.program import Program, resolve_budget
@@ -32,6 +33,9 @@ from cdvm.selection import Selection
 from cdvm.valuation.explain import Explanation, explain_row
 
 __all__ = ["BudgetSelector"]
+
+_FOLD_FITS = 100  # of a set that is refined without a fold: fewer than in the end, so it is no better
+_FOLD_GAP = 0.03  # of its program, three times as large and half the time: exchanges make good for it
 
 
 class BudgetSelector(Resampler):
@@ -147,19 +151,20 @@ class BudgetSelector(Resampler):
     ) -> Curve:
         """How good sets of several sizes are, on rows that had no part in choosing them.
 
-        Everything is done anew without each fold of the rows, and asked of it: :mod:`cdvm.evaluation.curve`.
+        Everything is done anew without each fold of the rows, and asked of it; a pruner that refines does so
+        there too, with at most 100 fits for a set. See :mod:`cdvm.evaluation.cross_fitting`.
 
         Parameters
         ----------
         budgets : iterable of float
-            Fractions of the rows.
+            Fractions of the rows, or of what all rows cost.
         folds : int
         metric : str or scikit-learn scorer, optional
             What scores are; the pruner's own metric, or else accuracy or R².
         **conditions
-            Those of :meth:`select` but costs; limits on groups go down with the rows of a fold.
+            Those of :meth:`select` but weights; limits on groups go down with the rows of a fold.
         """
-        fitted, _ = self._cross_fit(folds, metric, conditions)
+        fitted, _ = self._cross_fit(folds, metric, conditions, self.refine)
         return fitted.curve(budgets, progress=self.progress)
 
     def smallest(
@@ -171,9 +176,14 @@ class BudgetSelector(Resampler):
         folds: int = 5,
         least: float = 0.005,
         metric: Any = None,
+        refine: bool | None = None,
         **conditions: Any,
     ) -> Smallest:
         """The smallest set whose model is as good as one on all rows, but for ``within`` of the score.
+
+        It is found by walking down fixed sizes, and decided by rows that had no part in choosing: see
+        :mod:`cdvm.evaluation.smallest`. Sets are refined, with at most 100 fits without each fold, and with
+        all that the pruner's ``refine`` stands for in the end. Where rows have costs it is the cheapest set.
 
         Parameters
         ----------
@@ -182,27 +192,39 @@ class BudgetSelector(Resampler):
         at_score : float, optional
             The score to reach instead.
         confidence : float
-            How sure that is to be, by rows that had no part in choosing.
+            How sure that is to be of the one set that is found.
         folds : int
         least : float
-            Smallest fraction of the rows to try.
-        metric, **conditions
+            Smallest fraction of the rows, or of the costs, to try.
+        metric : as for :meth:`curve`
+        refine : bool, optional
+            By default where the pruner refines, and with learners that train many models at once.
+        **conditions
             As for :meth:`curve`.
         """
         check_promise(within, at_score, confidence, least)
-        fitted, asked = self._cross_fit(folds, metric, conditions)
+        check_is_fitted(self, "attribution_")
+        refining = self._refining(refine)
+        fitted, asked = self._cross_fit(folds, metric, conditions, refining)
+
+        whole = next(iter(asked), None)
 
         def possible(fraction: float) -> bool:
-            return all(can_be_met(one, resolve_budget(fraction, one.n_rows)) for one in asked)
+            return all(can_be_met(one, _budget(fraction, one.n_rows, one)) for one in asked)
+
+        def select(fraction: float) -> Selection:
+            budget = _budget(fraction, self._rows.n_rows, whole)
+            return self._select_all([budget], conditions=whole, refine=refining, metric=metric)[0]
 
         return smallest_set(
             fitted,
-            lambda fraction: self._select_all([fraction], conditions=next(iter(asked), None))[0],
+            select,
             within=within,
             at_score=at_score,
             confidence=confidence,
             least=least,
             possible=possible,
+            priced=whole is not None and whole.costs is not None,
             progress=self.progress,
         )
 
@@ -227,22 +249,37 @@ class BudgetSelector(Resampler):
     def _anew(self, split: Split) -> BudgetSelector:
         """The same, fitted on other rows."""
 
-    def _cross_fit(self, folds: int, metric: Any, given: dict[str, Any]) -> tuple[CrossFit, list[Conditions]]:
+    def _refining(self, wanted: bool | None) -> bool | int | dict[str, Any]:
+        """How a search for a size refines."""
+        if wanted is None and self.refine is False:
+            wanted = self.effort == "low" and not isinstance(self.proxy_, SklearnLearner)
+        if wanted and self.effort != "low":
+            raise InputError(f"refine=True is part of effort={self.effort!r}: leave it out")
+        return self.refine if wanted is None or (wanted and self.refine is not False) else wanted
+
+    def _cross_fit(
+        self, folds: int, metric: Any, given: dict[str, Any], refine: bool | int | dict[str, Any]
+    ) -> tuple[CrossFit, list[Conditions]]:
         """What is fitted without each fold; the conditions on all rows and on those without a fold."""
         check_is_fitted(self, "attribution_")
         self._check_params()
-        for name in ("costs", "weights"):
-            if given.get(name) is not None:
-                raise InputError(f"{name}= is for select: sizes are compared by rows that count the same")
+        if given.get("weights") is not None:
+            raise InputError("weights= is for select: sizes are compared by rows that count the same")
         whole = conditions_on(self.split_, **given)
         asked = [] if whole is None else [whole]
 
-        def fit(held: Held) -> Callable[[int], NDArray[np.int64]]:
+        def fit(held: Held) -> Callable[[float], NDArray[np.int64]]:
             pruner, inner = self._anew(held.split), None if whole is None else whole.restricted(held.inside)
             asked.extend([] if inner is None else [inner])
-            return lambda size: pruner._select_all([size], conditions=inner)[0].rows
+            return lambda budget: pruner._select_all([budget], conditions=inner, **quick)[0].rows
 
+        quick: dict[str, Any] = {"refine": refine, "metric": metric}
+        quick |= {"tolerance": _FOLD_GAP} if self.solver == "auto" else {}
+        if refine is not False:
+            options = refine_options(refine)
+            quick["refine"] = options | {"fits": min(options.get("fits") or _FOLD_FITS, _FOLD_FITS)}
         own: dict[str, Any] = {"seed": self.seed_, "n_jobs": self._plan.n_jobs, "progress": self.progress}
+        own["costs"] = None if whole is None else whole.costs
         made = make_metric(self.metric if metric is None else metric, self.split_)
         return cross_fit(self.split_, self.learner_, made, fit, folds=folds, **own), asked
 
@@ -253,10 +290,13 @@ class BudgetSelector(Resampler):
         conditions: Conditions | None = None,
         importance: NDArray[np.float64] | None = None,
         start: NDArray[np.int64] | None = None,
+        refine: bool | int | dict[str, Any] | None = None,
+        metric: Any = None,
+        tolerance: float | None = None,
     ) -> list[Selection]:
         if "_base" not in vars(self):
             self._base = build_program(self.attribution_, dense=self._plan.dense, progress=self.progress)
-        grid = self.tune == "grid"
+        grid, refine = self.tune == "grid", self.refine if refine is None else refine
         own: dict[str, Any] = {"seed": self.seed_, "n_jobs": self._plan.n_jobs, "progress": self.progress}
         proxy, rows = self.proxy_, self._rows
         selections = select_by_budget(
@@ -268,11 +308,12 @@ class BudgetSelector(Resampler):
             kappas=GRID_KAPPAS if grid else (self.kappa,),
             solver=self.solver if self._plan.dense or self.solver != "auto" else "first_order",
             rounding=self.rounding,
-            refining=None if self.refine is False else refine_options(self.refine),
+            refining=None if refine is False else refine_options(refine),
             conditions=conditions,
             importance=importance,
             start=start,
-            metric=self.metric,
+            metric=self.metric if metric is None else metric,
+            tolerance=tolerance,
             **own,
         )
         effort, asked = self._effort, conditions is not None or importance is not None
@@ -298,3 +339,10 @@ class BudgetSelector(Resampler):
             **own,
         )
         return [ways.choose(selection) for selection in selections]
+
+
+def _budget(fraction: float, n_rows: int, conditions: Conditions | None) -> float:
+    """A fraction of the rows as their number, or of what they cost as an amount."""
+    if conditions is None or conditions.costs is None:
+        return resolve_budget(fraction, n_rows)
+    return fraction * float(conditions.costs.sum())
