@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -16,7 +16,6 @@ from cdvm.errors import InputError
 from cdvm.optimize.program import Program
 from cdvm.optimize.solvers.first_order import _Point, _Run, solve_first_order
 from cdvm.optimize.solvers.highs import solve_lp
-from cdvm.optimize.solvers.projection import project
 
 
 def make(kind: str, n: int, m: int, seed: int) -> Attribution:
@@ -197,34 +196,3 @@ def test_warm_start_of_another_attribution_is_refused():
     other = solve_first_order(Program(np.ones((3, 2)), budget=1))
     with pytest.raises(InputError, match="warm has 3 rows"):
         solve_first_order(Program(np.ones((4, 2)), budget=1), warm=other)
-
-
-@settings(max_examples=150, deadline=None)
-@given(
-    values=st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=30),
-    scale=st.sampled_from([1e-6, 1.0, 1e4]),
-    fraction=st.floats(0, 1),
-    start=st.none() | st.floats(-1e3, 1e3),
-)
-@example(values=[420.0, 420.0, 420.0], scale=1e4, fraction=0.0, start=None)
-def test_projection_is_the_nearest_feasible_point(values, scale, fraction, start):
-    z = np.array(values) * scale
-    size = max(1, round(fraction * len(z)))
-    weights, _ = project(z, size, start)
-    assert weights.sum() == pytest.approx(size, abs=1e-9)
-    assert weights.min() >= 0
-    assert weights.max() <= 1
-    # the nearest point of a convex set: no corner of W lies on the far side, (z − w)ᵀ(corner − w) ≤ 0
-    outward = z - weights
-    best_corner = np.sort(outward)[-size:].sum()
-    assert best_corner - outward @ weights <= 1e-8 * max(1.0, np.abs(z).max()) * len(z)
-
-
-def test_projection_matches_bisection():
-    rng = np.random.default_rng(0)
-    z = rng.normal(0, 3, 500)
-    low, high = z.min() - 1, z.max()
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (middle, high) if np.clip(z - middle, 0, 1).sum() > 60 else (low, middle)
-    np.testing.assert_allclose(project(z, 60)[0], np.clip(z - low, 0, 1), atol=1e-12)
