@@ -62,10 +62,13 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
             module = function.rpartition(".")[0]
             order = _order(function, found, noticed)
             items = [(tests[test], found["computing"][test]) for test in order]
+            before = os.times().children_user + os.times().children_system
             who = _fork(lambda m=mutant, i=items: _try(m, i, asked["seconds"])) if items else ""
+            seconds = os.times().children_user + os.times().children_system - before
             noticed[function][who] += 1
             noticed[module][who] += 1
             verdict = {"mutant": mutant, "digest": digest, "noticed": who != "", "by": who}
+            verdict["seconds"] = round(seconds, 2)
             verdicts.write(json.dumps(verdict) + "\n")
             verdicts.flush()
     return True

@@ -77,13 +77,16 @@ def test_one_time_alone_is_what_it_always_was(grown):
 def test_standard_errors_are_those_of_repeated_draws(rng):
     from scipy import sparse
 
-    found, errors = [], []
+    found, errors, value_errors = [], [], []
     for _ in range(200):
         times, *_ = some_times(rng, False)
         T = GrownAttribution([ImplicitAttribution(sparse.csr_array(a), b) for a, b, _ in times])
         found.append(T.dense())
         errors.append(T.stderr())
+        value_errors.append(T.values_stderr())
     assert np.sqrt(np.mean(np.square(errors), axis=0)) == pytest.approx(np.std(found, axis=0), rel=0.25)
+    values = np.mean(found, axis=2)
+    assert np.sqrt(np.mean(np.square(value_errors), axis=0)) == pytest.approx(values.std(axis=0), rel=0.2)
 
 
 def test_parts_of_another_table_are_refused(grown):

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
-from condition_cases import random_program, relaxed_optimum
+from condition_cases import random_program, relaxed_optimum, rows_of_program
+from scipy.optimize import linprog
 
 from cdvm import InputError, Program, swap_search, top_rows
 from cdvm.optimize.conditions import Conditions
@@ -33,6 +34,62 @@ def test_rows_that_go_together_cannot_be_kept_and_dropped():
     conditions = Conditions.of(4, together=["x", "x", None, None], keep=[0], drop=[1])
     with pytest.raises(InputError, match="row 0 must be kept and row 1 dropped, but they go together"):
         _ = conditions.fixed
+
+
+@pytest.mark.parametrize("name", ["keep", "drop"])
+def test_rows_are_named_by_position_or_by_a_mask(name):
+    for given in ([2, 0], np.array([0, 2, 2], dtype=np.uint8), np.array([True, False, True])):
+        mask = getattr(Conditions.of(3, **{name: given}), name)
+        assert mask.dtype == np.bool_
+        assert mask.tolist() == [True, False, True]
+    # as many positions as rows are no mask
+    assert getattr(Conditions.of(3, **{name: [1, 1, 1]}), name).tolist() == [False, True, False]
+    assert getattr(Conditions.of(3), name).tolist() == [False, False, False]
+    with pytest.raises(InputError, match=f"{name}: pass positions of rows, or a mask of 3 rows"):
+        Conditions.of(3, **{name: [True, False]})
+    with pytest.raises(InputError, match=f"{name} names a row outside"):
+        Conditions.of(3, **{name: [-1]})
+
+
+def test_blocks_have_the_rows_prices_and_groups_of_their_members():
+    for seed in range(30):
+        c = random_program(seed, most_rows=15).conditions
+        blocks = [np.flatnonzero(c.block == b) for b in range(c.block.max() + 1)]
+        costs = np.ones(c.n_rows) if c.costs is None else c.costs
+        groups = c.membership.toarray()
+        assert c.members.toarray().tolist() == [np.isin(range(c.n_rows), rows).tolist() for rows in blocks]
+        np.testing.assert_allclose(c.prices, [costs[rows].sum() for rows in blocks])
+        np.testing.assert_array_equal(c.counts, [groups[rows].sum(axis=0) for rows in blocks])
+        assert c.exact == (c.costs is None and all(len(rows) == 1 for rows in blocks))
+        kept, dropped = c.fixed
+        assert kept.tolist() == [c.keep[rows].any() for rows in blocks]
+        assert dropped.tolist() == [c.drop[rows].any() for rows in blocks]
+
+
+def test_weights_fulfil_the_conditions_where_they_fulfil_each_of_them():
+    told = []
+    for seed in range(40):
+        program = random_program(seed, most_rows=12)
+        above, limits, equal, values, bounds = rows_of_program(program)
+        (low, high), rng = np.array(bounds).T, np.random.default_rng(seed)
+        found = linprog(
+            rng.normal(size=program.n_rows),
+            A_ub=np.array(above) if above else None,
+            b_ub=limits or None,
+            A_eq=np.array(equal) if equal else None,
+            b_eq=values or None,
+            bounds=bounds,
+        )
+        if found.x is None:
+            continue
+        for step in (0.0, 0.02, -0.02, 1.5, -1.5):
+            w = found.x + step * np.eye(program.n_rows)[rng.integers(program.n_rows)]
+            fulfilled = bool((w >= low - 1e-5).all() and (w <= high + 1e-5).all())
+            fulfilled &= all(row @ w <= limit + 1e-5 for row, limit in zip(above, limits, strict=True))
+            fulfilled &= all(abs(row @ w - value) < 1e-5 for row, value in zip(equal, values, strict=True))
+            assert program.conditions.satisfied(w, program.budget) == fulfilled, seed
+            told.append(fulfilled)
+    assert 30 < sum(told) < len(told) - 30
 
 
 def test_limits_are_numbers_or_fractions_of_a_group():
