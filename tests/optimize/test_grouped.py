@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -54,6 +56,63 @@ def test_projection_and_largest_total_are_those_of_general_solvers(seed):
     assert grouped._fill(z) @ z == pytest.approx(-best.fun)
     assert c.satisfied(grouped._fill(z), program.budget)
     assert c.satisfied(grouped.uniform(), program.budget)
+
+
+def best_total(values, conditions, budget):
+    """The largest total value of a set, group by group; -inf where there is none."""
+    member = conditions.membership.toarray() > 0
+    limits = [*zip(member.T, conditions.low, conditions.high, strict=True)]
+    limits.append((~member.any(axis=1), 0, len(values)))  # rows of no group
+    best = np.r_[0.0, np.full(budget, -np.inf)]  # by the number of rows taken so far
+    for own, low, high in limits:
+        sums = np.r_[0.0, np.cumsum(-np.sort(-values[own]))]
+        before, best = best, np.full(budget + 1, -np.inf)
+        for count in range(max(0, int(low)), int(min(high, own.sum(), budget)) + 1):
+            best[count:] = np.maximum(best[count:], before[: budget + 1 - count] + sums[count])
+    return best[budget]
+
+
+def test_the_level_is_what_the_last_row_of_the_budget_gains():
+    tried = 0
+    for seed in range(40):
+        if (made := feasible(seed)) is None:
+            continue
+        program, grouped, rng = made
+        values = rng.normal(size=program.n_rows)
+        less = best_total(values, program.conditions, program.budget - 1)
+        if np.isinf(less):
+            continue
+        tried += 1
+        whole = best_total(values, program.conditions, program.budget)
+        assert grouped.level(values) == pytest.approx(whole - less), seed
+    assert tried > 10
+
+
+def test_the_price_of_a_limit_lies_between_one_row_more_and_one_fewer():
+    tried = {"at_most": 0, "at_least": 0}
+    for seed in range(80):
+        program, rng = draw(seed)
+        c = program.conditions
+        T = rng.normal(size=(program.n_rows, 1))
+        if np.isinf(whole := best_total(T[:, 0], c, program.budget)):
+            continue
+        reduced = group_program(Program(T, program.budget, alpha=1.0, kappa=1e3, conditions=c))
+        told = reduced.prices(np.zeros(1))
+        for g, name in enumerate(c.names):
+            for word, limit in (("at_most", c.high), ("at_least", c.low)):
+                sides = []
+                for step in (1, -1):
+                    moved = limit.copy()
+                    moved[g] += step
+                    other = replace(c, **{"high" if word == "at_most" else "low": moved})
+                    sides.append(best_total(T[:, 0], other, program.budget) - whole)
+                sign = 1 if word == "at_most" else -1  # loosened upwards, or downwards
+                gained, lost = sides[::sign]
+                price = told.get((name, word), 0.0)
+                assert gained - 1e-9 <= price <= -lost + 1e-9 or price == 0.0, seed
+                assert (gained > 1e-9) <= (price > 0), seed
+                tried[word] += price > 0
+    assert min(tried.values()) > 5
 
 
 def test_groups_that_overlap_and_budgets_that_may_stay_below_cannot_be():
