@@ -94,7 +94,9 @@ def _known(room: str, mutants: dict[str, str]) -> dict[str, Verdict]:
 
 def _run(room: str, mutants: dict[str, str], seconds: float) -> None:
     job = WORK / f"{room}.job"
-    job.write_text(json.dumps({"mutants": mutants, "seconds": seconds, "verdicts": str(_verdicts(room))}))
+    asked = {"mutants": mutants, "seconds": seconds, "verdicts": str(_verdicts(room))}
+    asked["look"] = str((WORK / f"{room}.look").resolve())
+    job.write_text(json.dumps(asked))
     path = os.pathsep.join([str((WORK / "src").resolve()), str(Path.cwd())])
     command = [
         sys.executable,

@@ -11,6 +11,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from contextlib import suppress
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -46,10 +47,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool:
     asked = json.loads(Path(session.config.getoption("--mutants")).read_text())
-    answer = _fork(lambda: _look(session.items))
-    if answer in (_NO_END, _DIED):
-        raise pytest.UsageError(f"the tests without any change: {answer}")
-    found = json.loads(answer)
+    found = _known_look(session.items, Path(asked["look"]))
     print("left out, as they fail among mutants without any change:", found["failed"], flush=True)
     for name in found["modules"]:  # what tests import goes into this process, once for all forks
         with suppress(Exception):
@@ -129,6 +127,21 @@ def _computing(process: int) -> float:
             with suppress(psutil.Error):
                 total += sum(one.cpu_times())
     return total
+
+
+def _known_look(items: Items, file: Path) -> dict[str, Any]:
+    """What :func:`_look` finds, from a file where neither sources nor tests have changed since."""
+    digest = sha256()
+    for path in sorted([*Path("src").rglob("*.py"), *Path("tests").rglob("*.py")]):
+        digest.update(path.read_bytes())
+    if file.exists() and (known := json.loads(file.read_text()))["digest"] == digest.hexdigest():
+        return known
+    answer = _fork(lambda: _look(items))
+    if answer in (_NO_END, _DIED):
+        raise pytest.UsageError(f"the tests without any change: {answer}")
+    found = {"digest": digest.hexdigest(), **json.loads(answer)}
+    file.write_text(json.dumps(found))
+    return found
 
 
 def _look(items: Items) -> str:
