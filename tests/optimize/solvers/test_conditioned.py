@@ -35,6 +35,9 @@ def test_solvers_agree_with_a_program_written_down_row_by_row(method):
         assert abs(solution.objective - optimum) <= 1e-6 * unit, seed
         assert solution.bound >= optimum - 1e-9 * unit, seed
         assert solution.objective == pytest.approx(program.objective(solution.weights))
+        assert solution.multipliers.shape == (program.n_evaluation,)
+        assert (solution.multipliers >= 0).all()
+        assert (solution.multipliers <= program.penalties).all()
     assert tried > MANY / 2
 
 

@@ -16,6 +16,7 @@ from cdvm.errors import InputError
 from cdvm.optimize.program import Program
 from cdvm.optimize.solvers.first_order import _Point, _Run, solve_first_order
 from cdvm.optimize.solvers.highs import solve_lp
+from cdvm.optimize.solvers.projection import project
 
 
 def make(kind: str, n: int, m: int, seed: int) -> Attribution:
@@ -120,6 +121,31 @@ def test_distances_weigh_rows_against_evaluation_rows():
     assert run._length(none, other) == pytest.approx(np.sqrt(2.0 * 14.0 + (4 / 0.5 + 36 / 4) / 2.0))
     run._rebalance(other, none)
     assert run.balance == pytest.approx(np.sqrt(2.0 * np.sqrt(17.0 / 14.0)))
+
+
+def test_a_step_is_that_of_the_primal_dual_method():
+    rng = np.random.default_rng(0)
+    T = rng.normal(size=(30, 6))
+    run = _Run(Program(T, budget=7, alpha=0.3, kappa=0.4))
+    run.start(None)
+    run.scale(np.inf)
+    w, lam = run.program.project(rng.random(30))[0], rng.uniform(0, 0.7, 6)
+    run.point = _Point(w, lam, w @ T, T @ lam)
+    norm, balance = run.norm, run.balance
+    tau, sigma = 1 / (norm * balance), balance / norm
+    new, _ = run._step(None)
+    ahead = project(w + tau * (0.3 * T.sum(axis=1) - T @ lam), 7)[0]
+    np.testing.assert_allclose(new.w, ahead, atol=1e-12)
+    lam_ahead = np.clip(lam + sigma * run.steps * ((2 * ahead - w) @ T - 0.4), 0, 0.7)
+    np.testing.assert_allclose(new.lam, lam_ahead, atol=1e-12)
+    np.testing.assert_allclose(new.v, new.w @ T, atol=1e-12)
+    np.testing.assert_allclose(new.t_lam, T @ new.lam, atol=1e-12)
+    assert run.norm == norm
+    # the norm of the products cannot be below what one of them shows
+    run.norm = 1e-3 * norm
+    new, _ = run._step(None)
+    moved = abs((new.lam - lam) @ T.T @ (new.w - w))
+    assert run.norm == pytest.approx(1.02 * 2 * moved / run._length(new, run.point) ** 2)
 
 
 @pytest.mark.parametrize(
