@@ -54,22 +54,28 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
             import_module(name)
     tests = {item.nodeid: item for item in session.items}
     noticed: dict[str, Counter[str]] = defaultdict(Counter)
-    with Path(asked["verdicts"]).open("a") as verdicts:
+    with Path(asked["verdicts"]).open("a+") as verdicts:
+        verdicts.seek(0)
+        for known in map(json.loads, verdicts):
+            _count(noticed, known["mutant"], known["by"])
         for mutant, digest in asked["mutants"].items():
-            function = function_of(mutant)
-            module = function.rpartition(".")[0]
-            order = _order(function, found, noticed)
+            order = _order(function_of(mutant), found, noticed)
             items = [(tests[test], found["computing"][test]) for test in order]
             before = os.times().children_user + os.times().children_system
             who = _fork(lambda m=mutant, i=items: _try(m, i, asked["seconds"])) if items else ""
             seconds = os.times().children_user + os.times().children_system - before
-            noticed[function][who] += 1
-            noticed[module][who] += 1
+            _count(noticed, mutant, who)
             verdict = {"mutant": mutant, "digest": digest, "noticed": who != "", "by": who}
             verdict["seconds"] = round(seconds, 2)
             verdicts.write(json.dumps(verdict) + "\n")
             verdicts.flush()
     return True
+
+
+def _count(noticed: dict[str, Counter[str]], mutant: str, by: str) -> None:
+    function = function_of(mutant)
+    noticed[function][by] += 1
+    noticed[function.rpartition(".")[0]][by] += 1
 
 
 def _order(function: str, found: dict[str, Any], noticed: dict[str, Counter[str]]) -> list[str]:
