@@ -138,7 +138,9 @@ def _computing(process: int) -> float:
 def _known_look(items: Items, file: Path) -> dict[str, Any]:
     """What :func:`_look` finds, from a file where neither sources nor tests have changed since."""
     digest = sha256()
-    for path in sorted([*Path("src").rglob("*.py"), *Path("tests").rglob("*.py")]):
+    own = {folder for item in items for folder in (item.path.parent, *item.path.parents) if folder.name}
+    tests = [path for folder in own if "tests" in folder.parts for path in folder.glob("*.py")]
+    for path in sorted([*Path("src").rglob("*.py"), *tests]):
         digest.update(path.read_bytes())
     if file.exists() and (known := json.loads(file.read_text()))["digest"] == digest.hexdigest():
         return known

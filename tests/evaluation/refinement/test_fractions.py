@@ -38,7 +38,7 @@ def test_a_draw_follows_the_densities():
 
 
 def filled(counts, density, size):
-    """Rows of each stratum where whole numbers do not matter, by looking for the level at which they add up."""
+    """Parts of rows of each stratum, by looking for the level at which they add up."""
     low, high = 0.0, 1e9
     for _ in range(200):
         level = (low + high) / 2
