@@ -86,7 +86,8 @@ def _order(function: str, found: dict[str, Any], noticed: dict[str, Counter[str]
 
     def cost(test: str) -> float:
         promise = 0.1 + by[test] + 0.1 * near[test] + 0.3 * (own in test)
-        return (found["waiting"][test] + 0.05) / promise
+        # a busy machine makes tests wait, too
+        return (found["computing"][test] + 0.05 * found["waiting"][test] + 0.02) / promise
 
     return sorted(found["reach"].get(function, []), key=cost)
 
