@@ -221,6 +221,30 @@ def test_a_start_lies_between_the_solution_before_and_the_middle():
     np.testing.assert_allclose(same, 0.7 * before.weights + 0.3 * 4 / 30, rtol=1e-9)
 
 
+def test_a_start_has_the_units_of_the_attribution():
+    T = KINDS["random"](np.random.default_rng(4), 30, 12)
+    plain, large = (
+        interior_point._Search(Program(unit * T, 5, alpha=0.3, kappa=0.1 * unit), None)
+        for unit in (1.0, 64.0)
+    )
+    np.testing.assert_allclose(large.x, plain.x * np.repeat([1.0, 64.0], [60, 24]))
+    np.testing.assert_allclose(large.z, plain.z * np.repeat([64.0, 1.0], [60, 24]))
+    assert large.gap == pytest.approx(plain.gap)
+
+
+def test_iterations_without_a_better_gap_end_the_method(monkeypatch):
+    program = Program(KINDS["random"](np.random.default_rng(4), 30, 12), 5, alpha=0.3, kappa=0.1)
+    search = interior_point._Search(program, None)
+    n, m = search.n, search.m
+    influence, reduced = search.x[:n] @ search.matrix, program.reduced_gains(search.z[2 * n : 2 * n + m])
+    monkeypatch.setattr(search, "_iterate", lambda: search._look(influence, reduced))
+    already = search.stalled
+    told = [search.advance() for _ in range(16)]
+    assert told == [True] * (14 - already) + [False] * (2 + already)
+    search.gap *= 2  # and a better one begins anew
+    assert search.advance()
+
+
 def test_second_order_steps_save_iterations():
     # 151 as it is; 190 without the predictor's second-order term, 443 with a centring that is not cubic
     iterations = 0

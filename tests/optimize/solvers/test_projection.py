@@ -35,3 +35,31 @@ def test_projection_matches_bisection():
         middle = (low + high) / 2
         low, high = (middle, high) if np.clip(z - middle, 0, 1).sum() > 60 else (low, middle)
     np.testing.assert_allclose(project(z, 60)[0], np.clip(z - low, 0, 1), atol=1e-12)
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    n=st.integers(1, 20), part=st.floats(0, 1), seed=st.integers(0, 999), start=st.none() | st.floats(-9, 9)
+)
+def test_projection_keeps_to_a_largest_weight_of_each_row(n, part, seed, start):
+    rng = np.random.default_rng(seed)
+    z, upper = 3 * rng.normal(size=n), rng.uniform(0.1, 4, n)
+    size = part * upper.sum()
+    weights, shift = project(z, size, start, upper)
+    low, high = (z - upper).min() - 1, z.max() + 1
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if np.clip(z - middle, 0, upper).sum() > size else (low, middle)
+    np.testing.assert_allclose(weights, np.clip(z - high, 0, upper), atol=1e-9)
+    np.testing.assert_allclose(np.clip(z - shift, 0, upper), weights, atol=1e-9)
+
+
+def test_all_there_is_and_nothing():
+    z, upper = np.array([3.0, -1.0]), np.array([2.0, 0.5])
+    for size in (2.5, 3.0):
+        weights, shift = project(z, size, upper=upper)
+        assert weights.tolist() == [2.0, 0.5]
+        assert np.clip(z - shift, 0, upper).tolist() == [2.0, 0.5]
+    weights, shift = project(z, 0.0, upper=upper)
+    assert weights.tolist() == [0.0, 0.0]
+    assert np.clip(z - shift, 0, upper).tolist() == [0.0, 0.0]
