@@ -16,6 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import hypothesis.extra._patching  # noqa: F401  two seconds that every failing test would take
 import psutil
 import pytest
 from _pytest.runner import runtestprotocol
@@ -23,10 +24,11 @@ from hypothesis import HealthCheck, Phase, settings
 
 from mutation.rooms import function_of
 
-# a mutant is noticed by the first example that fails: none is made smaller, kept or drawn anew
+# a mutant is noticed by the first example that fails: none is made smaller or kept, no other looked for
 settings.register_profile(
     "mutants",
     phases=(Phase.explicit, Phase.generate),
+    report_multiple_bugs=False,
     database=None,
     derandomize=True,
     deadline=None,
