@@ -35,8 +35,8 @@ def main() -> None:
     parser.add_argument(
         "--seconds",
         type=float,
-        default=60.0,
-        help="of computing that tests may take to notice one (default 60)",
+        default=3.0,
+        help="of computing that tests may take to notice one (default 3)",
     )
     parser.add_argument("--report", action="store_true", help="try nothing, show what is known")
     options = parser.parse_args()
