@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -16,13 +17,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import hypothesis.extra._patching  # noqa: F401  two seconds that every failing test would take
 import psutil
 import pytest
 from _pytest.runner import runtestprotocol
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 
 from mutation.rooms import function_of
+
+sys.modules["hypothesis.extra._patching"] = None  # type: ignore[assignment]  # a second for every failing test
 
 # a mutant is noticed by the first example that fails: none is made smaller or kept, no other looked for
 settings.register_profile(
@@ -47,6 +50,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> pytest.TestReport | None:
+    """That a test failed is all that is asked: no traceback is made of it."""
+    if call.excinfo is None or call.excinfo.errisinstance(pytest.skip.Exception):
+        return None
+    return pytest.TestReport(item.nodeid, item.location, {}, "failed", None, call.when)
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool:
     asked = json.loads(Path(session.config.getoption("--mutants")).read_text())
     found = _known_look(session.items, Path(asked["look"]))
@@ -54,6 +65,9 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
     for name in found["modules"]:  # what tests import goes into this process, once for all forks
         with suppress(Exception):
             import_module(name)
+    given(st.booleans())(lambda _: None)()  # Hypothesis looks around when it is first used
+    gc.collect()
+    gc.freeze()  # forks need not go through what was there before them
     tests = {item.nodeid: item for item in session.items}
     noticed: dict[str, Counter[str]] = defaultdict(Counter)
     with Path(asked["verdicts"]).open("a+") as verdicts:
