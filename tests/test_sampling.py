@@ -59,9 +59,9 @@ def test_fixed_size_takes_exactly_that_many_distinct_rows():
 
 
 def test_fixed_size_takes_the_rows_with_the_smallest_words():
-    subsets = Design(40, 0.2, "fixed", seed=5).take(range(3, 20))
-    words = draw_words(5, RandomStream.MEMBERS, 3, 17, 40)
-    for number, row in enumerate(np.argsort(words, axis=1)[:, :8]):
+    subsets = Design(400, 0.2, "fixed", seed=5).take(range(3, 20))
+    words = draw_words(5, RandomStream.MEMBERS, 3, 17, 400)
+    for number, row in enumerate(np.argsort(words, axis=1)[:, :80]):
         assert subsets.rows(number).tolist() == sorted(row.tolist())
 
 

@@ -19,9 +19,11 @@ def test_places_keep_whole_files(address, tmp_path):
     place.write("a", b"one")
     place.write("a", b"two")
     place.create("a", b"three")
-    place.create("b", b"")
-    assert sorted(place.names()) == ["a", "b"]
-    assert (place.read("a"), place.read("b")) == (b"two", b"")
+    place.create("b", b"four")
+    place.write("empty", b"")
+    assert sorted(place.names()) == ["a", "b", "empty"]
+    assert (place.read("a"), place.read("b"), place.read("empty")) == (b"two", b"four", b"")
+    place.remove("empty")
     assert place.rename("a", "c")
     assert not place.rename("a", "d")
     assert sorted(place.names()) == ["b", "c"]
