@@ -60,6 +60,10 @@ def test_rows_that_must_and_may_not_be_kept_are_bounds_of_their_own():
         assert solution.objective == pytest.approx(4.0)
         assert solution.bound == pytest.approx(4.0)
         assert solution.multipliers.tolist() == [0.0]
+        assert solution.status == "optimal"
+        assert solution.method == ("highs" if solver is solve_lp else "milp")
+        assert isinstance(solution.iterations, int)
+        assert isinstance(solver(Program(T, 2)).iterations, int)
         cheap = Program(T, 3.0, 1.0, 100.0, conditions=Conditions.of(4, costs=[3.0, 2.0, 1.0, 1.0]))
         np.testing.assert_allclose(solver(cheap).weights, [0, 1, 1, 0], atol=1e-7)
         limited = Conditions.of(4, groups=list("aabb"), at_most={"a": 1}, at_least={"b": 1})
