@@ -82,20 +82,26 @@ def _verdicts(room: str) -> Path:
     return (WORK / f"{room}.verdicts").resolve()
 
 
+def _unsound(room: str) -> list[str]:
+    file = WORK / f"{room}.unsound"
+    return json.loads(file.read_text()) if file.exists() else []
+
+
 def _known(room: str, mutants: dict[str, str]) -> dict[str, Verdict]:
-    """The last verdict on each mutant whose function is still the same."""
-    file, found = _verdicts(room), {}
+    """The last verdict on each mutant whose function is still the same, but by tests that are unsound."""
+    file, found, unsound = _verdicts(room), {}, _unsound(room)
     for line in file.read_text().splitlines() if file.exists() else []:
         verdict = json.loads(line)
-        if mutants.get(verdict["mutant"]) == verdict["digest"]:
+        if mutants.get(verdict["mutant"]) == verdict["digest"] and verdict["by"] not in unsound:
             found[verdict["mutant"]] = verdict
     return found
 
 
 def _run(room: str, mutants: dict[str, str], seconds: float) -> None:
     job = WORK / f"{room}.job"
-    asked = {"mutants": mutants, "seconds": seconds, "verdicts": str(_verdicts(room))}
-    asked["look"] = str((WORK / f"{room}.look").resolve())
+    asked: dict[str, Any] = {"mutants": mutants, "seconds": seconds, "verdicts": str(_verdicts(room))}
+    asked |= {"look": str((WORK / f"{room}.look").resolve()), "known_unsound": _unsound(room)}
+    asked["unsound"] = str((WORK / f"{room}.unsound").resolve())
     job.write_text(json.dumps(asked))
     path = os.pathsep.join([str((WORK / "src").resolve()), str(Path.cwd())])
     command = [
