@@ -14,6 +14,7 @@ from cdvm.optimize.conditions import Conditions
         ({"keep": [9]}, r"keep names a row outside 0\.\.5"),
         ({"keep": [0.5]}, "keep: pass positions of rows"),
         ({"groups": list("ab")}, "groups has 2 labels: use one for each of 6 rows"),
+        ({"together": list("ab")}, "together has 2 labels: use one for each of 6 rows"),
         ({"at_least": 1}, "name them with groups="),
         ({"groups": list("aaabbb"), "at_least": {"c": 1}}, "names group 'c', which no row belongs to"),
         ({"groups": list("aaabbb"), "at_least": 4}, "at_least=4 for group 'a', which has 3 rows"),
@@ -134,3 +135,25 @@ def test_what_is_spent_is_what_may_be():
     with pytest.raises(InputError, match="budget=0: where rows have costs, use what may be spent"):
         Program(np.eye(3), 0, conditions=Conditions.of(3, costs=[1, 2, 3]))
     assert Program(np.eye(3), 3.5, conditions=Conditions.of(3, costs=[1, 2, 3])).n_needed == 2
+
+
+def test_conditions_on_some_rows_are_those_of_these_rows():
+    for seed in range(30):
+        c, rng = random_program(seed, most_rows=15).conditions, np.random.default_rng(seed)
+        rows = np.sort(rng.permutation(c.n_rows)[: 1 + c.n_rows // 2])
+        part = c.restricted(rows)
+        assert part.n_rows == len(rows)
+        assert part.keep.tolist() == c.keep[rows].tolist()
+        assert part.drop.tolist() == c.drop[rows].tolist()
+        assert (part.costs is None) == (c.costs is None)
+        assert part.costs is None or part.costs.tolist() == c.costs[rows].tolist()
+        same = c.block[rows][:, None] == c.block[rows]
+        assert (same == (part.block[:, None] == part.block)).all()
+        assert sorted(set(part.block.tolist())) == list(range(part.block.max() + 1))
+        groups = c.membership.toarray()[rows]
+        assert part.membership.toarray().tolist() == groups.tolist()
+        for g in range(len(c.names)):
+            free, kept = groups[~part.drop, g].sum(), groups[part.keep, g].sum()
+            fraction = len(rows) / c.n_rows
+            assert part.low[g] == min(int(fraction * c.low[g] + 1e-12), free)
+            assert part.high[g] == max(int(np.ceil(fraction * c.high[g] - 1e-12)), kept)

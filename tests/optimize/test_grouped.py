@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from cdvm import Program
+from cdvm import ImplicitAttribution, Program
 from cdvm.optimize.conditions import Conditions
 from cdvm.optimize.feasibility import can_be_met
 from cdvm.optimize.grouped import can_be_grouped, group_program
@@ -131,3 +131,36 @@ def test_prices_lie_between_one_row_more_and_one_row_fewer():
     least = Conditions.of(4, groups=list("aabb"), at_least={"b": 1})
     reduced = group_program(Program(T, 2, alpha=1.0, kappa=100.0, conditions=least))
     assert reduced.prices(np.zeros(1)) == {("b", "at_least"): 2.0}  # 4 in the place of 2
+
+
+@pytest.mark.parametrize("kind", ["array", "models"])
+def test_rows_that_are_kept_or_dropped_leave_the_program(kind):
+    tried = 0
+    for seed in range(40):
+        program, rng = draw(seed)
+        c, n = program.conditions, program.n_rows
+        fixed = rng.permutation(n)[: n // 3]
+        keep, drop = fixed[::3], np.r_[fixed[1::3], fixed[2::3]]
+        keep_mask, drop_mask = (np.isin(np.arange(n), rows) for rows in (keep, drop))
+        c = replace(c, keep=keep_mask, drop=drop_mask)
+        T = rng.normal(size=(n, 3))
+        if kind == "models":
+            T = ImplicitAttribution((rng.random((50, n)) < 0.4).astype(float), rng.random((50, 3)) < 0.5)
+        whole = Program(T, program.budget, alpha=1.0, kappa=1e3, conditions=c)
+        values = whole.gains
+        sure = values + 1e3 * keep_mask - 1e3 * drop_mask  # kept at any price, dropped at any price
+        expected = best_total(sure, c, program.budget) - 1e3 * len(keep)
+        if abs(expected) > 500 or not can_be_met(c, program.budget):
+            continue
+        tried += 1
+        reduced = group_program(whole)
+        inner = reduced.program
+        assert reduced.free.tolist() == np.flatnonzero(~keep_mask & ~drop_mask).tolist()
+        assert reduced.kept.tolist() == np.sort(keep).tolist()
+        dense = whole.attribution.dense()
+        np.testing.assert_allclose(inner.attribution.dense(), dense[reduced.free], atol=1e-6)
+        found = reduced.weights(inner.greedy())
+        assert c.satisfied(found, program.budget), seed
+        assert whole.objective(found) == pytest.approx(expected, abs=1e-4)
+        assert reduced.constant + inner.objective(inner.greedy()) == pytest.approx(expected, abs=1e-4)
+    assert tried > 8

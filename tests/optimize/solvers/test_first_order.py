@@ -192,6 +192,9 @@ def test_limits_are_respected_and_honest():
     brief = solve_first_order(program, tolerance=1e-9, time_limit=1e-6)
     assert few.iterations == 15
     assert brief.iterations <= 1
+    ample = solve_first_order(program, tolerance=1e-3, time_limit=1e6)
+    assert ample.status == "optimal"
+    assert ample.iterations == solve_first_order(program, tolerance=1e-3).iterations > 1
     for solution in (few, brief):
         assert solution.status == "limit"
         assert solution.gap > 1e-9
