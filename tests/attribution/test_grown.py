@@ -94,3 +94,19 @@ def test_parts_of_another_table_are_refused(grown):
     if len({part.shape for part in T.parts}) > 1:
         with pytest.raises(InputError, match="of a table that grew"):
             GrownAttribution(T.parts[::-1])
+
+
+def test_a_row_that_no_model_tells_of_has_no_attribution():
+    from scipy import sparse
+
+    members = np.array([[1, 0, 1, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 0, 1, 1]])
+    right = np.array([[1, 0], [0, 1], [1, 1], [0, 1]], dtype=np.uint8)
+    T = GrownAttribution([ImplicitAttribution(sparse.csr_array(members), right[:, :m]) for m in (1, 2)])
+    assert T.n_unusable == 2  # one that none saw, and one that all did
+    assert (T.dense()[[1, 2]] == 0).all()
+    assert (T.matvec(np.ones(2))[[1, 2]] == 0).all()
+    assert (T.rmatvec(np.array([0.0, 1.0, 1.0, 0.0])) == 0).all()
+    assert np.isnan(T.stderr()[[1, 2]]).all()
+    assert np.isnan(T.values_stderr()[[1, 2]]).all()
+    assert np.isfinite(T.values_stderr()[[0, 3]]).all()
+    assert T.dense()[0].tolist() == [1.0, -0.5]
