@@ -70,6 +70,10 @@ def test_other_metrics_have_their_points_too(pruner):
     assert point.score == pytest.approx(expected)
     assert 0.005 < point.loss_error < 0.05
     assert point.loss_error < point.score_error + point.all_rows_error
+    whole = fitted.point(1.0)  # the same rows on both sides
+    assert (whole.loss, whole.loss_error) == (0.0, 0.0)
+    assert whole.score == whole.random == whole.all_rows
+    assert whole.score_error == whole.all_rows_error > 0
 
 
 def test_a_curve_has_a_line_for_each_budget_and_a_file(pruner, tmp_path):

@@ -107,3 +107,16 @@ def test_one_training_gives_the_scores_on_all_parts(wine):
     outside = score_sets(split, learner, [rows, *drawn], n_jobs=1)
     assert line["outside"].kept == pytest.approx(outside[0])
     assert line["outside"].random == pytest.approx(outside[1:].mean())
+
+
+def test_the_unit_of_weights_does_not_matter(rng):
+    losses, outside, weights = rng.random((4, 9)), rng.random((4, 9)) < 0.7, rng.random(9)
+    plain = _mean_outside(losses, outside, weights)
+    for unit in (1e-3, 1e3):
+        np.testing.assert_allclose(_mean_outside(losses, outside, unit * weights), plain)
+    # row by row: what the sets without a row say of it, and what each gains on that
+    usual = np.array([losses[outside[:, j], j].mean() for j in range(9)])
+    for k in range(4):
+        own = outside[k]
+        gained = np.average((losses[k] - usual)[own], weights=weights[own])
+        assert plain[k] == pytest.approx(np.average(usual, weights=weights) + gained)

@@ -69,6 +69,29 @@ def test_the_walk_ends_at_the_first_budget_that_fails():
     assert "no set of at most 80% of the rows is known to be within 1 points" in str(none)
 
 
+def test_the_walk_to_a_score_goes_as_far_as_it_is_reached():
+    # 0.9, 0.895, 0.88, less 1.2816 · 0.002 each
+    found = smallest_set(Steps([0.0, 0.005, 0.02]), chosen, at_score=0.89, progress=False)
+    assert found.selection.retained == pytest.approx(0.64)
+    assert (found.within, found.at_score) == (None, 0.89)
+    assert "reach an accuracy of 0.89 with confidence 90%" in str(found)
+    assert "reach 0.8950 ± 0.0020, all rows 0.9000 (accuracy)" in str(found)
+    surer = smallest_set(Steps([0.0, 0.005]), chosen, at_score=0.89, confidence=0.999, progress=False)
+    assert surer.selection.retained == pytest.approx(0.8)  # 3.09 · 0.002 is too much for the second
+    none = smallest_set(Steps([0.0]), chosen, at_score=0.899, progress=False)
+    assert none.selection is None
+
+
+def test_budgets_end_at_the_least_and_where_nothing_is_possible():
+    found = smallest_set(Steps([0.0] * 9), chosen, within=0.01, least=0.4, progress=False)
+    assert [point.fraction for point in found.curve.points] == [0.8, 0.64, 0.512, 0.4096]
+    cut = smallest_set(Steps([0.0] * 9), chosen, within=0.01, possible=lambda f: f > 0.6, progress=False)
+    assert [point.fraction for point in cut.curve.points] == [0.8, 0.64]
+    assert cut.selection.retained == pytest.approx(0.64)
+    with pytest.raises(InputError, match="cannot be met by 80% of the rows"):
+        smallest_set(Steps([]), chosen, within=0.01, possible=lambda f: False, progress=False)
+
+
 def test_a_loss_too_small_to_see_says_how_many_rows_it_takes():
     with pytest.raises(InputError, match=r"within=0.001 cannot be told with 1000 rows.*about 33,2\d\d"):
         smallest_set(Steps([0.0], error=0.0045), chosen, within=0.001, progress=False)
