@@ -3,8 +3,8 @@
 # make lint   format, style and types
 # make bench  measure learners and solvers against their peers
 # make bench-valuation  measure data values against pyDVL, which gets an environment of its own
-# make mutants  change single expressions of the mathematics and see whether the tests notice: an hour or two;
-#             make mutants ROOM=optimize SAMPLE=200 for some of one room
+# make mutants  change single expressions of the mathematics and see whether the tests notice: an hour or two,
+#             goes on where it ended; make mutants ROOM=optimize SAMPLE=200 for some of one room
 # make coverage  the tests, and which lines they run
 # make wheel  build the wheel, install it into an empty environment and prune a data set there
 # make docs   the documentation site in build/docs: tutorials are run, warnings are errors

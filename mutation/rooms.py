@@ -8,38 +8,51 @@ from io import StringIO
 from pathlib import Path
 from shutil import rmtree
 
-__all__ = ["ROOMS", "WORK", "change_of", "generate", "mutants_of"]
+__all__ = ["ROOMS", "WORK", "change_of", "function_of", "generate", "mutants_of"]
 
 WORK = Path("mutants")  # mutmut knows no other
 
 ROOMS = {
     "sampling": ["tests/test_sampling.py"],
-    "attribution": ["tests/attribution", "tests/outcomes/test_damage.py"],
-    "optimize": ["tests/optimize"],
     "outcomes": ["tests/outcomes", "--ignore=tests/outcomes/test_s3.py"],
     "evaluation": ["tests/evaluation"],
+    "attribution": ["tests/attribution", "tests/outcomes/test_damage.py"],
+    "optimize": ["tests/optimize"],
 }
 
 
 def generate() -> None:
-    """Write sources and tests anew, with all mutants beside what they were made of."""
+    """Write the tests anew, and all mutants of what has changed beside what they were made of."""
     from mutmut.__main__ import copy_also_copy_files, copy_src_dir, create_mutants
 
-    rmtree(WORK, ignore_errors=True)
-    WORK.mkdir()
+    rmtree(WORK / "tests", ignore_errors=True)
+    for copy in WORK.glob("src/**/*.py"):
+        if not copy.relative_to(WORK).exists():
+            copy.unlink()
+            copy.with_name(f"{copy.name}.meta").unlink(missing_ok=True)
+    WORK.mkdir(exist_ok=True)
     with redirect_stdout(StringIO()):
         copy_src_dir()
         copy_also_copy_files()
         create_mutants(1)
 
 
-def mutants_of(room: str) -> list[str]:
-    """The names of a room's mutants, as mutmut wrote them."""
+def mutants_of(room: str) -> dict[str, str]:
+    """The names of a room's mutants, each with a digest of the function it changes."""
     home = WORK / "src" / "cdvm"
-    metas = [home / f"{room}.py.meta", *sorted((home / room).rglob("*.py.meta"))]
-    return [
-        name for meta in metas if meta.exists() for name in json.loads(meta.read_text())["exit_code_by_key"]
-    ]
+    found = {}
+    for meta in [home / f"{room}.py.meta", *sorted((home / room).rglob("*.py.meta"))]:
+        if meta.exists():
+            known = json.loads(meta.read_text())
+            for name in known["exit_code_by_key"]:
+                function = function_of(name).rpartition(".")[2]
+                found[name] = known["hash_by_function_name"][function]
+    return found
+
+
+def function_of(mutant: str) -> str:
+    """The function that a mutant changes, as mutmut names it."""
+    return mutant.partition("__mutmut_")[0]
 
 
 def change_of(mutant: str) -> str:

@@ -113,3 +113,13 @@ def test_the_page_shows_the_rooms_in_this_order():
         table.index(f"| `{room}`" if (ROOT / f"{room}.py").exists() else f"| `{room}/`") for room in ROOMS
     ]
     assert all(a < b for a, b in pairwise(listed))
+
+
+def test_every_module_of_the_mathematics_has_a_test_file_of_its_own():
+    tests = Path(__file__).parent
+    for name in ("sampling.py", "outcomes", "attribution", "optimize", "evaluation"):
+        room = ROOT / name
+        for path in [room] if room.is_file() else sorted(room.rglob("*.py")):
+            if path.name != "__init__.py":
+                own = tests / path.relative_to(ROOT).with_name(f"test_{path.name}")
+                assert own.exists(), own

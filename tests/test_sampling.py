@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -57,9 +59,9 @@ def test_fixed_size_takes_exactly_that_many_distinct_rows():
 
 
 def test_fixed_size_takes_the_rows_with_the_smallest_words():
-    subsets = Design(40, 0.2, "fixed", seed=5).take(range(3, 20))
-    words = draw_words(5, RandomStream.MEMBERS, 3, 17, 40)
-    for number, row in enumerate(np.argsort(words, axis=1)[:, :8]):
+    subsets = Design(400, 0.2, "fixed", seed=5).take(range(3, 20))
+    words = draw_words(5, RandomStream.MEMBERS, 3, 17, 400)
+    for number, row in enumerate(np.argsort(words, axis=1)[:, :80]):
         assert subsets.rows(number).tolist() == sorted(row.tolist())
 
 
@@ -109,11 +111,62 @@ def test_models_may_be_any_iterable_even_empty():
     assert same(design.take(iter([3, 5])), design.take([3, 5]))
     assert same(design.take({3}), design.take(np.array([3])))
     assert design.take([]).members.shape == (0, 30)
+    assert design.grown(4).without(np.array([2])).take([]).members.shape == (0, 33)
 
 
 def test_a_description_makes_the_design_again():
     design = Design(30, 0.25, "fixed", 2**64 - 1)
+    assert design.describe() == {"n_rows": 30, "inclusion": 0.25, "kind": "fixed", "seed": 2**64 - 1}
     assert Design(**design.describe()) == design
+    recent = Design(30, 0.25, recent=4, recent_inclusion=0.5)
+    changed = recent.grown(3).without(np.array([1, 31]))
+    for one in (recent, changed, Design(30, 0.25).grown(2)):
+        assert Design(**one.describe()) == one
+        assert Design(**json.loads(json.dumps(one.describe()))) == one
+    since = {"recent": 4, "recent_inclusion": 0.5, "gone": [1], "later": 2}
+    assert changed.describe() == {"n_rows": 31, "inclusion": 0.25, "kind": "bernoulli", "seed": 0, **since}
+
+
+CHANGES = st.lists(
+    st.integers(0, 5) | st.lists(st.integers(0, 10**6), max_size=4, unique=True), min_size=1, max_size=5
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(changes=CHANGES)
+@settings(max_examples=40, deadline=None)
+def test_rows_that_come_and_go_leave_the_draws_of_the_others_alone(kind, changes):
+    design = first = Design(12, 0.4, kind, seed=3)
+    table = list(range(12))  # rows by their number at first, None where they came later
+    for change in changes:
+        if isinstance(change, int):
+            design, table = design.grown(change), table + [None] * change
+            continue
+        gone = sorted({number % len(table) for number in change})[: len(table) - 1]
+        design = design.without(np.array(gone, dtype=np.int64))
+        table = [row for place, row in enumerate(table) if place not in gone]
+    assert (design.n_rows, design.n_drawn) == (len(table), 12)
+    drawn = first.take(range(6)).members.toarray()
+    expected = [[0 if row is None else int(draw[row]) for row in table] for draw in drawn]
+    assert design.take(range(6)).members.toarray().tolist() == expected
+
+
+def test_recent_rows_are_drawn_with_their_own_probability():
+    counts = Design(60, 0.1, seed=1, recent=20, recent_inclusion=0.4).take(range(4000)).members.sum(axis=0)
+    expected = np.repeat([0.1, 0.4], [40, 20])
+    assert np.abs(counts / 4000 - expected).max() < 5 * np.sqrt(0.24 / 4000)
+    # rows before them are drawn as if there were no others
+    whole, old = (
+        Design(60, 0.1, seed=1, **s).take(range(50)) for s in ({"recent": 1, "recent_inclusion": 0.4}, {})
+    )
+    assert (whole.members[:, :59] != old.members[:, :59]).nnz == 0
+
+
+def test_large_tables_are_drawn_in_pieces(monkeypatch):
+    whole = [Design(50, 0.3, kind, seed=4).take(range(9)) for kind in KINDS]
+    monkeypatch.setattr("cdvm.sampling._WORDS_AT_ONCE", 60)
+    for kind, drawn in zip(KINDS, whole, strict=True):
+        assert same(Design(50, 0.3, kind, seed=4).take(range(9)), drawn)
 
 
 @pytest.mark.parametrize(
@@ -153,6 +206,9 @@ def test_a_random_state_gives_one_seed_an_int_and_the_next_of_a_generator():
         ({"inclusion": 1.5, "kind": "bootstrap"}, "inclusion=1.5"),
         ({"kind": "other"}, "design='other'"),
         ({"n_rows": 0}, "n_rows=0"),
+        ({"recent": 2}, "recent_inclusion=0.0"),
+        ({"recent": 2, "recent_inclusion": 1.0}, "recent_inclusion=1.0"),
+        ({"recent": 2, "recent_inclusion": 0.5, "kind": "fixed"}, "and the bernoulli design"),
         ({"seed": -1}, "seed=-1"),
         ({"seed": 2**64}, "seed=18446744073709551616"),
     ],

@@ -221,7 +221,7 @@ class Design:
             models if isinstance(models, np.ndarray | range | list) else list(models), dtype=np.int64
         )
         parts: list[sparse.csr_array] = []
-        runs = np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1) if numbers.size else []
+        runs = np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1)
         at_once = max(1, _WORDS_AT_ONCE // self.n_drawn)
         for run in runs:
             for start in range(0, len(run), at_once):

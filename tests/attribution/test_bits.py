@@ -8,13 +8,13 @@ from cdvm.attribution.bits import Bits
 @pytest.fixture(params=[1, 40, 1 << 17], ids=lambda size: f"pieces of {size}")
 def pair(request, monkeypatch):
     monkeypatch.setattr(module, "_AT_ONCE", request.param)
-    dense = np.random.default_rng(0).integers(0, 2, (23, 37)).astype(np.uint8)
+    dense = np.random.default_rng(0).integers(0, 2, (53, 37)).astype(np.uint8)
     return Bits(np.packbits(dense, axis=1), 37), dense
 
 
 def test_products_and_sums_match_the_array(pair):
     bits, dense = pair
-    right, left = np.linspace(-1, 2, 37).astype(np.float32), np.linspace(3, -1, 23).astype(np.float32)
+    right, left = np.linspace(-1, 2, 37).astype(np.float32), np.linspace(3, -1, 53).astype(np.float32)
     np.testing.assert_allclose(bits @ right, dense @ right, rtol=1e-5)
     np.testing.assert_allclose(left @ bits, left @ dense, rtol=1e-5)
     for axis in (0, 1):

@@ -77,13 +77,16 @@ def test_one_time_alone_is_what_it_always_was(grown):
 def test_standard_errors_are_those_of_repeated_draws(rng):
     from scipy import sparse
 
-    found, errors = [], []
+    found, errors, value_errors = [], [], []
     for _ in range(200):
         times, *_ = some_times(rng, False)
         T = GrownAttribution([ImplicitAttribution(sparse.csr_array(a), b) for a, b, _ in times])
         found.append(T.dense())
         errors.append(T.stderr())
+        value_errors.append(T.values_stderr())
     assert np.sqrt(np.mean(np.square(errors), axis=0)) == pytest.approx(np.std(found, axis=0), rel=0.25)
+    values = np.mean(found, axis=2)
+    assert np.sqrt(np.mean(np.square(value_errors), axis=0)) == pytest.approx(values.std(axis=0), rel=0.2)
 
 
 def test_parts_of_another_table_are_refused(grown):
@@ -91,3 +94,19 @@ def test_parts_of_another_table_are_refused(grown):
     if len({part.shape for part in T.parts}) > 1:
         with pytest.raises(InputError, match="of a table that grew"):
             GrownAttribution(T.parts[::-1])
+
+
+def test_a_row_that_no_model_tells_of_has_no_attribution():
+    from scipy import sparse
+
+    members = np.array([[1, 0, 1, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 0, 1, 1]])
+    right = np.array([[1, 0], [0, 1], [1, 1], [0, 1]], dtype=np.uint8)
+    T = GrownAttribution([ImplicitAttribution(sparse.csr_array(members), right[:, :m]) for m in (1, 2)])
+    assert T.n_unusable == 2  # one that none saw, and one that all did
+    assert (T.dense()[[1, 2]] == 0).all()
+    assert (T.matvec(np.ones(2))[[1, 2]] == 0).all()
+    assert (T.rmatvec(np.array([0.0, 1.0, 1.0, 0.0])) == 0).all()
+    assert np.isnan(T.stderr()[[1, 2]]).all()
+    assert np.isnan(T.values_stderr()[[1, 2]]).all()
+    assert np.isfinite(T.values_stderr()[[0, 3]]).all()
+    assert T.dense()[0].tolist() == [1.0, -0.5]

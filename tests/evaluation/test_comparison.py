@@ -97,3 +97,8 @@ def test_above_random_is_more_than_two_standard_errors():
 def test_random_sets_refuse(given, message):
     with pytest.raises(InputError, match=message):
         random_sets(*given)
+
+
+def test_one_random_set_has_no_spread(wine):
+    line = compare_with_random(wine, "naive_bayes", [np.arange(0, 142, 5)], draws=1, n_jobs=1)[0]
+    assert (line["validation"].random_std, line["validation"].standard_error) == (0.0, 0.0)

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 from sklearn.ensemble import VotingClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 
-from cdvm import Split
-from cdvm.evaluation.difficulty import difficulty_bins, ease_of_rows
+from cdvm import Design, SklearnLearner, Split
+from cdvm.evaluation.difficulty import difficulty_bins, ease_of_rows, errors_of_rows, residuals_of_rows
 
 
 @pytest.fixture(scope="module")
@@ -61,4 +62,86 @@ def test_bins_of_right_rows_are_of_one_size_and_wrong_rows_apart():
     assert len(counts) == 5
     assert np.ptp(counts) <= 1
     assert all(ease[bins == k].max() <= ease[bins == k + 1].min() for k in range(5))
-    assert np.ptp(np.bincount(difficulty_bins(ease, 6, task="regression"))) <= 1
+    for_targets = difficulty_bins(ease, 6, task="regression")
+    assert np.ptp(np.bincount(for_targets)) <= 1
+    assert len(np.unique(for_targets)) == 6
+    assert all(ease[for_targets == k].max() <= ease[for_targets == k + 1].min() for k in range(5))
+    assert difficulty_bins(np.full(3, -1.0), 6, task="classification").tolist() == [0, 0, 0]
+
+
+def by_hand(split, say):
+    """What models of half of the rows say of rows they did not see, one model and row at a time."""
+    design = Design(split.n_rows, 0.5, seed=5)
+    said = [[] for _ in range(split.n_rows)]
+    for model in range(20):
+        rows = design.take([model]).rows(0)
+        found = say(GaussianNB().fit(split.X[rows], split.y[rows]))
+        for row in np.setdiff1d(np.arange(split.n_rows), rows):
+            said[row].append(found[row])
+    return np.array([np.mean(one, axis=0) for one in said])
+
+
+def test_ease_residuals_and_errors_are_those_of_models_fitted_by_hand(blobs):
+    split, _ = blobs
+    every, learner = np.arange(split.n_rows), SklearnLearner(GaussianNB())
+
+    def residual(model):
+        return model.predict_proba(split.X) - np.eye(2)[split.y]
+
+    def margin(model):
+        chances = model.predict_proba(split.X)
+        own = chances[every, split.y] - chances[every, 1 - split.y]
+        return own / np.abs(own).mean()
+
+    found = residuals_of_rows(split, learner, seed=5, n_jobs=1)
+    np.testing.assert_allclose(found, by_hand(split, residual), atol=1e-6)
+    found = errors_of_rows(split, learner, seed=5, n_jobs=1)
+    expected = by_hand(split, lambda model: np.linalg.norm(residual(model), axis=1))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    found = ease_of_rows(split, learner, seed=5, n_jobs=1)
+    np.testing.assert_allclose(found, by_hand(split, margin), atol=1e-6)
+
+
+def test_residuals_of_regression_are_prediction_less_target():
+    x = np.linspace(0, 1, 60)
+    split = Split.from_arrays(x[:, None], np.sin(5 * x), task="regression", validation="out_of_bag")
+    learner = SklearnLearner(LinearRegression())
+    residuals = residuals_of_rows(split, learner, n_jobs=1)
+    assert residuals.shape == (60, 1)
+    near = LinearRegression().fit(split.X, split.y).predict(split.X) - split.y
+    assert np.abs(residuals[:, 0] - near).max() < 0.2 < np.abs(near).max()
+    assert (errors_of_rows(split, learner, n_jobs=1) >= np.abs(residuals[:, 0]) - 1e-9).all()
+
+
+def test_a_row_that_every_model_saw_gets_the_mean_of_the_others(blobs, monkeypatch):
+    split, _ = blobs
+    monkeypatch.setattr("cdvm.evaluation.difficulty._MODELS", 1)
+    seen = Design(split.n_rows, 0.5, seed=0).take([0]).rows(0)
+    ease = ease_of_rows(split, "logistic", n_jobs=1)
+    others = np.setdiff1d(np.arange(split.n_rows), seen)
+    assert len(np.unique(ease[others])) > 100
+    np.testing.assert_allclose(ease[seen], ease[others].mean())
+
+
+def test_a_large_half_is_cut_short(blobs, monkeypatch):
+    split, _ = blobs
+    sizes = []
+
+    class Watched(SklearnLearner):
+        def bind(self, split, X):
+            trainer = super().bind(split, X)
+            scores = trainer.scores
+
+            def counted(subsets):
+                sizes.extend(subsets.sizes.tolist())
+                return scores(subsets)
+
+            trainer.scores = counted
+            return trainer
+
+    for most, fraction in ((10_000, 0.5), (40, 0.1)):
+        monkeypatch.setattr("cdvm.evaluation.difficulty._MOST_ROWS", most)
+        sizes.clear()
+        ease_of_rows(split, Watched(GaussianNB()), n_jobs=1)
+        assert len(sizes) == 20
+        assert np.mean(sizes) == pytest.approx(fraction * split.n_rows, rel=0.15)

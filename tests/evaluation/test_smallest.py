@@ -1,105 +1,16 @@
-from itertools import combinations
-
 import numpy as np
 import pytest
 from scipy.stats import t as student
-from sklearn.datasets import make_classification
-from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
 from sklearn.naive_bayes import GaussianNB
 
-from cdvm import CDVM, InputError, Selection, Split, Subsets
+from cdvm import CDVM, InputError, Selection, Split
 from cdvm.evaluation.cross_fitting import cross_fit
-from cdvm.evaluation.curve import Curve, CurvePoint
+from cdvm.evaluation.curve import CurvePoint
 from cdvm.evaluation.metrics import make_metric
 from cdvm.evaluation.smallest import smallest_set
 from cdvm.learners import Learner, Trainer
 
 QUICK = {"effort": "low", "n_models": 200, "random_state": 0, "n_jobs": 1, "progress": False}
-
-
-@pytest.fixture(scope="module")
-def rows():
-    return make_classification(600, 8, n_informative=4, class_sep=1.5, flip_y=0.02, random_state=0)
-
-
-@pytest.fixture(scope="module")
-def pruner(rows):
-    return CDVM("ridge", **QUICK).fit(*rows)
-
-
-def first_rows(pruner, metric=None, folds=4):
-    """A cross-fit that keeps the first rows, and the splits that it was fitted on."""
-    seen = []
-
-    def fit(held):
-        seen.append(held)
-        return np.arange
-
-    made = make_metric(metric, pruner.split_)
-    return cross_fit(pruner.split_, pruner.learner_, made, fit, folds=folds, n_jobs=1, progress=False), seen
-
-
-def answers_of(pruner, held):
-    """Answers for a fold of models on the first tenth of the other rows, and on all."""
-    sets = [np.arange(round(0.1 * held.split.n_rows)), np.arange(held.split.n_rows)]
-    return pruner.learner_.bind(held.split, held.X).predict(Subsets.of(sets, held.split.n_rows))
-
-
-def test_every_row_is_asked_once_by_what_was_fitted_without_it(pruner):
-    fitted, seen = first_rows(pruner)
-    split = pruner.split_
-    asked = [tuple(row) for held in seen for row in held.X]
-    assert len(asked) == len(set(asked)) == 600
-    for held in seen:
-        assert not {tuple(row) for row in held.X} & {tuple(row) for row in held.split.X}
-        assert (split.X[held.inside] == held.split.X).all()
-        assert held.split.X_val is None
-        assert abs(np.mean(held.y) - split.y.mean()) < 0.01
-    point = fitted.point(0.1)
-    answers = [answers_of(pruner, held) for held in seen]
-    score, whole = (
-        np.mean([accuracy_score(held.y, a[k]) for held, a in zip(seen, answers, strict=True)]) for k in (0, 1)
-    )
-    assert point.score == pytest.approx(score)
-    assert point.all_rows == pytest.approx(whole)
-    assert point.loss == pytest.approx(whole - score)
-    apart = np.concatenate([(a[0] != h.y) * 1.0 - (a[1] != h.y) for h, a in zip(seen, answers, strict=True)])
-    assert point.loss_error == pytest.approx(np.r_[apart, 1, -1].std(ddof=1) / np.sqrt(602))
-    assert point.score_error == pytest.approx(np.sqrt(score * (1 - score) / 599))
-    assert point.n_rows == 600
-
-
-def test_validation_rows_are_the_ones_that_are_asked(rows):
-    X, y = rows
-    pruner = CDVM("ridge", **QUICK).fit(X[:400], y[:400], X[400:], y[400:])
-    _, seen = first_rows(pruner)
-    assert sorted(tuple(row) for held in seen for row in held.X) == sorted(map(tuple, pruner.split_.X_val))
-    assert all(held.split.n_rows == 400 and len(held.split.y_val) == 150 for held in seen)
-
-
-def test_other_metrics_have_their_points_too(pruner):
-    fitted, seen = first_rows(pruner, "balanced_accuracy")
-    y = np.concatenate([held.y for held in seen])
-    found = np.concatenate([answers_of(pruner, held)[0] for held in seen])
-    assert fitted.point(0.1).score == pytest.approx(balanced_accuracy_score(y, found))
-    fitted, seen = first_rows(pruner, "f1")
-    expected = np.mean([f1_score(held.y, answers_of(pruner, held)[0]) for held in seen])
-    point = fitted.point(0.1)
-    assert point.score == pytest.approx(expected)
-    assert 0.005 < point.loss_error < 0.05
-    assert point.loss_error < point.score_error + point.all_rows_error
-
-
-def test_a_curve_has_a_line_for_each_budget_and_a_file(pruner, tmp_path):
-    curve = pruner.curve([0.05, 0.5], folds=3)
-    frame = curve.to_frame()
-    assert frame["fraction"].tolist() == [0.5, 0.05]
-    assert frame["score"].between(0.65, 0.8).all()
-    assert frame["loss_error"].between(1e-4, 0.05).all()
-    assert Curve.load(curve.save(tmp_path / "curve.csv")) == curve
-    (tmp_path / "other.csv").write_text("a,metric\n1,2\n")
-    with pytest.raises(InputError, match=r"other.csv is no curve"):
-        Curve.load(tmp_path / "other.csv")
 
 
 def test_the_smallest_set_is_within_what_may_be_lost(pruner):
@@ -251,25 +162,6 @@ def test_false_promises_are_as_rare_as_the_confidence_says(monkeypatch):
     assert false_promises() > 0.3
 
 
-def test_sets_are_compared_on_the_rows_outside_both(pruner):
-    fitted, seen = first_rows(pruner)
-    right = np.full((4, 600), np.nan)
-    for k, held in enumerate(seen):
-        size = round(0.1 * held.split.n_rows)
-        X = np.concatenate([held.X, held.split.X[size:]])
-        asked = np.concatenate([np.setdiff1d(np.arange(600), held.inside), held.inside[size:]])
-        answers = pruner.learner_.bind(held.split, X).predict(Subsets.of([np.arange(size)], 450))[0]
-        right[k, asked] = answers == pruner.split_.y[asked]
-    squares = []
-    for a, b in combinations(range(4), 2):
-        apart = (right[a] - right[b])[~np.isnan(right[a] - right[b])]
-        squares.append(apart.mean() ** 2 - apart.var(ddof=1) / len(apart))
-    point = fitted.point(0.1)
-    assert point.set_error == pytest.approx(np.sqrt(max(np.mean(squares) / 2, 0)), abs=1e-12)
-    assert point.set_error > 0
-    assert point.one_set_error == pytest.approx(point.set_error * np.sqrt(1.25))
-
-
 def test_sets_are_refined_where_models_are_trained_together(pruner):
     given = {"within": 0.2, "folds": 2, "least": 0.2}
     found = pruner.smallest(**given)
@@ -320,9 +212,32 @@ def test_others_are_refined_only_if_asked(rows):
     given = {"within": 0.4, "folds": 2, "least": 0.5}
     assert not one_by_one.smallest(**given).selection.method.endswith("+refine")
     assert one_by_one.set_params(refine=50).smallest(**given).selection.fits <= 50
-    more = CDVM("ridge", effort="medium", **QUICK).fit(X, y)
+    more = CDVM("ridge", **QUICK | {"effort": "medium"}).fit(X, y)
     with pytest.raises(InputError, match="refine=True is part of effort='medium'"):
         more.smallest(refine=True)
+
+
+def test_the_walk_to_a_score_goes_as_far_as_it_is_reached():
+    # 0.9, 0.895, 0.88, less 1.2816 · 0.002 each
+    found = smallest_set(Steps([0.0, 0.005, 0.02]), chosen, at_score=0.89, progress=False)
+    assert found.selection.retained == pytest.approx(0.5)
+    assert (found.within, found.at_score) == (None, 0.89)
+    assert "reach an accuracy of 0.89 with confidence 90%" in str(found)
+    assert "reach 0.8950 ± 0.0020, all rows 0.9000 (accuracy)" in str(found)
+    surer = smallest_set(Steps([0.0, 0.005]), chosen, at_score=0.89, confidence=0.999, progress=False)
+    assert surer.selection.retained == pytest.approx(0.8)  # 3.09 · 0.002 is too much for the second
+    none = smallest_set(Steps([0.0]), chosen, at_score=0.899, progress=False)
+    assert none.selection is None
+
+
+def test_budgets_end_at_the_least_and_where_nothing_is_possible():
+    found = smallest_set(Steps([0.0] * 9), chosen, within=0.01, least=0.4, progress=False)
+    assert [point.fraction for point in found.curve.points] == [0.8, 0.5]
+    cut = smallest_set(Steps([0.0] * 9), chosen, within=0.01, possible=lambda f: f > 0.4, progress=False)
+    assert [point.fraction for point in cut.curve.points] == [0.8, 0.5]
+    assert cut.selection.retained == pytest.approx(0.5)
+    with pytest.raises(InputError, match="cannot be met by 80% of the rows"):
+        smallest_set(Steps([]), chosen, within=0.01, possible=lambda f: False, progress=False)
 
 
 def test_a_loss_too_small_to_see_says_how_many_rows_it_takes():

@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import cvxpy as cp
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from cdvm import Program
+from cdvm import ImplicitAttribution, Program
 from cdvm.optimize.conditions import Conditions
 from cdvm.optimize.feasibility import can_be_met
 from cdvm.optimize.grouped import can_be_grouped, group_program
@@ -56,6 +58,63 @@ def test_projection_and_largest_total_are_those_of_general_solvers(seed):
     assert c.satisfied(grouped.uniform(), program.budget)
 
 
+def best_total(values, conditions, budget):
+    """The largest total value of a set, group by group; -inf where there is none."""
+    member = conditions.membership.toarray() > 0
+    limits = [*zip(member.T, conditions.low, conditions.high, strict=True)]
+    limits.append((~member.any(axis=1), 0, len(values)))  # rows of no group
+    best = np.r_[0.0, np.full(budget, -np.inf)]  # by the number of rows taken so far
+    for own, low, high in limits:
+        sums = np.r_[0.0, np.cumsum(-np.sort(-values[own]))]
+        before, best = best, np.full(budget + 1, -np.inf)
+        for count in range(max(0, int(low)), int(min(high, own.sum(), budget)) + 1):
+            best[count:] = np.maximum(best[count:], before[: budget + 1 - count] + sums[count])
+    return best[budget]
+
+
+def test_the_level_is_what_the_last_row_of_the_budget_gains():
+    tried = 0
+    for seed in range(40):
+        if (made := feasible(seed)) is None:
+            continue
+        program, grouped, rng = made
+        values = rng.normal(size=program.n_rows)
+        less = best_total(values, program.conditions, program.budget - 1)
+        if np.isinf(less):
+            continue
+        tried += 1
+        whole = best_total(values, program.conditions, program.budget)
+        assert grouped.level(values) == pytest.approx(whole - less), seed
+    assert tried > 10
+
+
+def test_the_price_of_a_limit_lies_between_one_row_more_and_one_fewer():
+    tried = {"at_most": 0, "at_least": 0}
+    for seed in range(80):
+        program, rng = draw(seed)
+        c = program.conditions
+        T = rng.normal(size=(program.n_rows, 1))
+        if np.isinf(whole := best_total(T[:, 0], c, program.budget)):
+            continue
+        reduced = group_program(Program(T, program.budget, alpha=1.0, kappa=1e3, conditions=c))
+        told = reduced.prices(np.zeros(1))
+        for g, name in enumerate(c.names):
+            for word, limit in (("at_most", c.high), ("at_least", c.low)):
+                sides = []
+                for step in (1, -1):
+                    moved = limit.copy()
+                    moved[g] += step
+                    other = replace(c, **{"high" if word == "at_most" else "low": moved})
+                    sides.append(best_total(T[:, 0], other, program.budget) - whole)
+                sign = 1 if word == "at_most" else -1  # loosened upwards, or downwards
+                gained, lost = sides[::sign]
+                price = told.get((name, word), 0.0)
+                assert gained - 1e-9 <= price <= -lost + 1e-9 or price == 0.0, seed
+                assert (gained > 1e-9) <= (price > 0), seed
+                tried[word] += price > 0
+    assert min(tried.values()) > 5
+
+
 def test_groups_that_overlap_and_budgets_that_may_stay_below_cannot_be():
     plain = Conditions.of(4, groups=list("aabb"), at_most=1)
     assert can_be_grouped(plain)
@@ -72,3 +131,36 @@ def test_prices_lie_between_one_row_more_and_one_row_fewer():
     least = Conditions.of(4, groups=list("aabb"), at_least={"b": 1})
     reduced = group_program(Program(T, 2, alpha=1.0, kappa=100.0, conditions=least))
     assert reduced.prices(np.zeros(1)) == {("b", "at_least"): 2.0}  # 4 in the place of 2
+
+
+@pytest.mark.parametrize("kind", ["array", "models"])
+def test_rows_that_are_kept_or_dropped_leave_the_program(kind):
+    tried = 0
+    for seed in range(40):
+        program, rng = draw(seed)
+        c, n = program.conditions, program.n_rows
+        fixed = rng.permutation(n)[: n // 3]
+        keep, drop = fixed[::3], np.r_[fixed[1::3], fixed[2::3]]
+        keep_mask, drop_mask = (np.isin(np.arange(n), rows) for rows in (keep, drop))
+        c = replace(c, keep=keep_mask, drop=drop_mask)
+        T = rng.normal(size=(n, 3))
+        if kind == "models":
+            T = ImplicitAttribution((rng.random((50, n)) < 0.4).astype(float), rng.random((50, 3)) < 0.5)
+        whole = Program(T, program.budget, alpha=1.0, kappa=1e3, conditions=c)
+        values = whole.gains
+        sure = values + 1e3 * keep_mask - 1e3 * drop_mask  # kept at any price, dropped at any price
+        expected = best_total(sure, c, program.budget) - 1e3 * len(keep)
+        if abs(expected) > 500 or not can_be_met(c, program.budget):
+            continue
+        tried += 1
+        reduced = group_program(whole)
+        inner = reduced.program
+        assert reduced.free.tolist() == np.flatnonzero(~keep_mask & ~drop_mask).tolist()
+        assert reduced.kept.tolist() == np.sort(keep).tolist()
+        dense = whole.attribution.dense()
+        np.testing.assert_allclose(inner.attribution.dense(), dense[reduced.free], atol=1e-6)
+        found = reduced.weights(inner.greedy())
+        assert c.satisfied(found, program.budget), seed
+        assert whole.objective(found) == pytest.approx(expected, abs=1e-4)
+        assert reduced.constant + inner.objective(inner.greedy()) == pytest.approx(expected, abs=1e-4)
+    assert tried > 8

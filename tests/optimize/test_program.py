@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from cdvm import InputError, Program
+from cdvm.optimize.conditions import Conditions
 
 
 @given(
@@ -131,3 +132,64 @@ def test_the_ends_of_each_range_are_allowed():
     T = np.ones((3, 2))
     assert [Program(T, 3, alpha).alpha for alpha in (0, 1)] == [0.0, 1.0]
     assert Program(T, 3, kappa=0).kappa == 0.0
+
+
+@pytest.mark.parametrize("importance", [None, [2.0, 0.5, 1.0, 3.0]])
+def test_what_every_solver_asks_of_a_program(importance, rng):
+    T = rng.normal(size=(7, 4))
+    program = Program(T, 3, alpha=0.3, kappa=0.4, importance=importance)
+    weight = np.ones(4) if importance is None else np.array(importance)
+    np.testing.assert_allclose(program.gains, T @ weight)
+    np.testing.assert_allclose(program.rewards, 0.3 * T @ weight)
+    np.testing.assert_allclose(program.penalties * np.ones(4), 0.7 * weight)
+    np.testing.assert_allclose(program.middle(), 0.35 * weight)
+    np.testing.assert_allclose(program.importance_or_one(), weight)
+    w = rng.random(7)
+    v = w @ T
+    expected = 0.3 * weight @ v - 0.7 * weight @ np.maximum(v - 0.4, 0)
+    assert program.objective(w) == pytest.approx(expected)
+    assert program.objective_at(v) == pytest.approx(expected)
+    np.testing.assert_allclose(program.uniform(), 3 / 7)
+    greedy = program.greedy()
+    assert sorted(greedy.tolist()) == [0] * 4 + [1] * 3
+    best = max(combinations(range(7), 3), key=lambda rows: program.rewards[list(rows)].sum())
+    assert np.flatnonzero(greedy).tolist() == list(best)
+    values = np.array([5.0, 1.0, 4.0, 7.0, 2.0, 6.0, 3.0])
+    assert program.level(values) == 5.0  # of 7, 6 and 5 the last
+    part = program.restricted(np.array([1, 2, 5]), T[[1, 2, 5]])
+    w = rng.random(3)
+    assert part.objective(w) == pytest.approx(program.objective(np.array([0, w[0], w[1], 0, 0, w[2], 0])))
+    assert not program.whole
+    assert program.replace(budget=7).whole
+    lam = rng.random(4) * 0.7 * weight
+    np.testing.assert_allclose(program.reduced_gains(lam), 0.3 * T @ weight - T @ lam)
+
+
+def test_another_attribution_or_importance_has_gains_of_its_own(rng):
+    program = Program(rng.normal(size=(6, 2)), 2)
+    assert program.gains is program.replace(budget=1).gains
+    np.testing.assert_allclose(
+        program.replace(importance=[1.0, 3.0]).gains, program.attribution.dense() @ [1, 3]
+    )
+    other = rng.normal(size=(6, 2))
+    np.testing.assert_allclose(program.replace(attribution=other).gains, other.sum(axis=1))
+
+
+def test_an_array_stays_and_the_rest_becomes_one(rng):
+    T = rng.normal(size=(6, 3))
+    dense, thin = Program(T, 2), Program(sparse.csr_array(T), 2)
+    assert dense.densified() is dense
+    assert isinstance(thin.densified().attribution.matrix, np.ndarray)
+    np.testing.assert_array_equal(thin.densified().attribution.matrix, T)
+    assert thin.densified().kappa == thin.kappa
+
+
+@pytest.mark.parametrize(("spend", "rows"), [(0.5, 1), (1.0, 1), (2.9, 1), (3.0, 2), (6.0, 3), (99.0, 3)])
+def test_what_may_be_spent_is_enough_for_the_cheapest_rows(spend, rows):
+    conditions = Conditions.of(3, costs=[3.0, 1.0, 2.0])
+    assert Program(np.eye(3), spend, conditions=conditions).n_needed == rows
+
+
+def test_conditions_on_other_rows_are_refused():
+    with pytest.raises(InputError, match="conditions are on 3 rows and T has 4"):
+        Program(np.eye(4), 2, conditions=Conditions.of(3))

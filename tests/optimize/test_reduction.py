@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from condition_cases import random_program
+from condition_cases import random_program, relaxed_optimum
 from scipy import sparse
+from scipy.optimize import linprog
 
 from cdvm import ImplicitAttribution, MatrixAttribution, Program
 from cdvm.optimize.conditions import Conditions
@@ -77,3 +78,99 @@ def test_a_feasible_set_has_the_original_objective():
         value = reduced.program.objective(u) + reduced.constant
         assert value == pytest.approx(program.objective(rows), rel=1e-6, abs=1e-6 * program._scale)
     assert tried > 5
+
+
+def optimum_of(reduced):
+    """The optimum of a reduced program, by writing it down as a linear one."""
+    T, m = reduced.attribution.dense(), reduced.n_evaluation
+    unit = np.abs(T).max()
+    found = linprog(
+        -np.r_[reduced.rewards, -reduced.penalties * unit],
+        A_ub=np.c_[T.T / unit, -np.eye(m)],
+        b_ub=reduced.caps / unit,
+        A_eq=np.r_[np.ones(reduced.n_rows), np.zeros(m)][None],
+        b_eq=[reduced.budget],
+        bounds=[*((0, u) for u in reduced.upper), *[(0, None)] * m],
+        method="highs",
+    )
+    return -found.fun
+
+
+def test_penalties_stand_for_the_limits():
+    tried = 0
+    for seed in range(40):
+        program = random_program(seed, most_rows=14)
+        expected = relaxed_optimum(program)
+        if expected is None:
+            continue
+        reduced = reduce_program(program)
+        tried += bool(reduced.limits)
+        found = reduced.constant + optimum_of(reduced.program)
+        assert found == pytest.approx(expected, rel=1e-5, abs=1e-6 * program._scale), seed
+        lam = np.random.default_rng(seed).random(reduced.program.n_evaluation) * reduced.program.penalties
+        for multipliers in (lam, 0 * lam, reduced.program.middle()):
+            assert reduced.constant + reduced.program.bound(multipliers) >= expected - 1e-6 * program._scale
+    assert tried > 10
+
+
+def test_what_every_solver_asks_of_a_reduced_program():
+    for seed in range(30):
+        program = reduce_program(random_program(seed, most_rows=14)).program
+        rng = np.random.default_rng(seed)
+        if program.budget <= 0 or program.budget >= program.upper.sum():
+            continue
+        values = rng.normal(size=program.n_rows)
+        best, less = (
+            -linprog(
+                -values,
+                A_eq=np.ones((1, program.n_rows)),
+                b_eq=[budget],
+                bounds=[(0, u) for u in program.upper],
+                method="highs",
+            ).fun
+            for budget in (program.budget, program.budget - 1e-3)
+        )
+        assert program._fill(values) @ values == pytest.approx(best)
+        # what the last of the budget gained
+        assert program.level(values) == pytest.approx((best - less) / 1e-3, rel=1e-6)
+        lam = rng.random(program.n_evaluation) * program.penalties
+        assert program.bound_at(lam, values) == pytest.approx(best + program.caps @ lam)
+        assert program.greedy() @ program.rewards == pytest.approx(
+            program._fill(program.rewards) @ program.rewards
+        )
+        even = program.uniform()
+        assert even.sum() == pytest.approx(program.budget)
+        assert np.ptp(even / program.upper) <= 1e-12
+        assert not program.whole
+        # the most rows that the budget is enough for, one of them in part
+        assert program.n_needed == 1 + max(
+            k for k in range(program.n_rows) if np.sort(program.upper)[:k].sum() < program.budget * (1 - 1e-9)
+        )
+        rows = np.sort(rng.permutation(program.n_rows)[: max(1, program.n_rows // 2)])
+        part, w = program.restricted(rows, program.attribution.block(rows)), rng.random(len(rows))
+        wide = np.zeros(program.n_rows)
+        wide[rows] = w
+        assert part.objective(w) == pytest.approx(program.objective(wide))
+        assert part.upper.tolist() == program.upper[rows].tolist()
+        assert part.rewards.tolist() == program.rewards[rows].tolist()
+
+
+def test_nothing_to_choose_where_the_budget_is_all_there_is():
+    reduced = reduce_program(Program(np.eye(4), 3, conditions=Conditions.of(4, keep=[0], drop=[1])))
+    assert reduced.program.whole
+    assert reduced.weights(np.ones(2)).tolist() == [1, 0, 1, 1]
+    assert reduced.weights(np.array([-0.5, 1.5])).tolist() == [1, 0, 0, 1]
+    none = reduce_program(Program(np.eye(4), 1, conditions=Conditions.of(4, keep=[0]))).program
+    assert none.budget == 0
+    assert none.level(np.array([3.0, 5.0, 4.0])) == 5.0
+
+
+def test_prices_are_told_by_group_and_limit_a_row():
+    T = np.array([[4.0], [3.0], [2.0], [1.0]])
+    conditions = Conditions.of(4, groups=list("aabb"), at_most={"a": 1}, at_least={"b": 1})
+    reduced = reduce_program(Program(T, 2, alpha=1.0, kappa=100.0, conditions=conditions))
+    assert reduced.limits == [(0, 1), (1, -1)]
+    multipliers = np.array([0.0, 2.0, 0.0]) / np.r_[1.0, reduced.scale]
+    assert reduced.prices(multipliers) == {("a", "at_most"): pytest.approx(2.0)}
+    multipliers = np.array([0.0, 2.0, 3.0]) / np.r_[1.0, reduced.scale]
+    assert reduced.prices(multipliers)["b", "at_least"] == pytest.approx(3.0)

@@ -6,15 +6,25 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from condition_cases import random_program, rows_of_program
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from scipy.stats import norm
 
 from cdvm.attribution.base import MatrixAttribution
 from cdvm.attribution.implicit import ImplicitAttribution
 from cdvm.errors import InputError
+from cdvm.optimize.conditions import Conditions
 from cdvm.optimize.program import Program
-from cdvm.optimize.rounding import class_floors, keep_classes, loss_of, swap_search, top_rows
+from cdvm.optimize.rounding import (
+    _slope_gains,
+    class_floors,
+    keep_classes,
+    loss_of,
+    swap_search,
+    top_rows,
+)
 from cdvm.optimize.solvers.highs import solve_lp
 
 
@@ -33,6 +43,86 @@ def test_top_rows_breaks_ties_by_gain_then_position():
     program = Program(np.array([[0.1], [0.3], [0.3], [0.2]]), budget=2)
     assert top_rows(program, np.array([0.5, 0.5, 0.5, 0.5])).tolist() == [1, 2]
     assert top_rows(program, np.array([1.0, 0.5, 0.5, 0.0])).tolist() == [0, 1]
+
+
+def test_conditions_that_ask_for_nothing_change_nothing(rng):
+    for seed in range(5):
+        program = Program(clustered(20, 8, seed), budget=6, kappa=0.12)
+        free = program.replace(conditions=Conditions.of(20))
+        weights = np.round(rng.random(20), 1)
+        assert top_rows(free, weights).tolist() == top_rows(program, weights).tolist()
+
+
+def test_of_equal_weights_most_gain_for_the_price_goes_first():
+    T = np.array([[6.0], [4.0], [5.0]])
+    program = Program(T, 3.0, conditions=Conditions.of(3, costs=[3.0, 1.0, 2.0]))
+    assert top_rows(program, np.full(3, 0.5)).tolist() == [1, 2]
+    assert top_rows(program, np.array([0.6, 0.5, 0.5])).tolist() == [0]
+
+
+def test_rows_that_go_together_have_the_mean_of_their_weights():
+    program = Program(np.ones((4, 1)), 2, conditions=Conditions.of(4, together=["x", "x", None, None]))
+    assert top_rows(program, np.array([0.6, 0.2, 0.5, 0.1])).tolist() == [2, 3]
+    assert top_rows(program, np.array([0.6, 0.5, 0.5, 0.1])).tolist() == [0, 1]
+
+
+def neighbours(program: Program, rows: np.ndarray):
+    """Sets that fulfil the conditions and differ by one block, or by one in the place of another."""
+    block = program.conditions.block
+    above, limits, equal, values, bounds = rows_of_program(program)
+    low, high = np.array(bounds).T
+    inside = np.unique(block[rows])
+    outside = np.setdiff1d(block, inside)
+    for new, old in [(b, a) for b in outside for a in [None, *inside]]:
+        chosen = np.setdiff1d(inside, [] if old is None else [old])
+        w = np.isin(block, np.append(chosen, new)).astype(float)
+        fits = (w >= low).all() and (w <= high).all()
+        fits = fits and all(row @ w <= limit + 1e-9 for row, limit in zip(above, limits, strict=True))
+        if fits and all(abs(row @ w - v) < 1e-9 for row, v in zip(equal, values, strict=True)):
+            yield w
+
+
+def test_no_exchange_or_addition_within_the_conditions_improves_a_finished_search():
+    tried = 0
+    for seed in range(50):
+        program = random_program(seed, most_rows=14)
+        try:
+            start = top_rows(program, np.random.default_rng(seed).random(program.n_rows))
+        except InputError:
+            continue
+        found = swap_search(program, start, passes=100)
+        best = objective(program, found)
+        unit = 1e-8 * (abs(best) + program._scale)
+        around = [program.objective(w) for w in neighbours(program, found)]
+        assert max(around, default=-np.inf) <= best + unit, seed
+        tried += len(around) > 0 and best > objective(program, start)
+        assert swap_search(program, start, passes=0).tolist() == start.tolist()
+    assert tried > 15
+
+
+def test_a_single_candidate_within_conditions_is_the_one_the_slope_ranks_first():
+    matrix = np.arange(1.0, 11.0)[:, None] * np.ones((10, 4))
+    program = Program(matrix, 3, 0.5, 1e3, conditions=Conditions.of(10))
+    start = np.array([3, 4, 5])
+    assert swap_search(program, start, candidates=1, passes=3).tolist() == [7, 8, 9]
+    assert swap_search(program, start, candidates=1, passes=1).tolist() == [4, 5, 9]
+    dear = Program(matrix, 9.0, 0.5, 1e3, conditions=Conditions.of(10, costs=[3.0] * 9 + [40.0]))
+    assert swap_search(dear, start, candidates=1, passes=1).tolist() == [4, 5, 8]
+
+
+def test_the_slope_is_smoothed_over_the_size_of_a_typical_entry(rng):
+    matrix = rng.normal(size=(200, 5))
+    program = Program(matrix, 20, alpha=0.3, kappa=1.0, importance=[1.0, 2.0, 0.5, 1.0, 3.0])
+    size = np.sqrt((matrix[:64] ** 2).mean())
+    influence = program.kappa + size * np.array([-9.0, -1.0, 0.0, 1.0, 9.0])
+    slope = 0.7 * program.importance * norm.cdf([-9.0, -1.0, 0.0, 1.0, 9.0])
+    expected = 0.3 * matrix @ program.importance - matrix @ slope
+    np.testing.assert_allclose(_slope_gains(program, influence), expected, atol=1e-9)
+    sampled = np.sqrt((matrix[100:] ** 2).mean())
+    influence = program.kappa + sampled * np.array([-9.0, -1.0, 0.0, 1.0, 9.0])
+    np.testing.assert_allclose(_slope_gains(program, influence, slice(100, 200)), expected, atol=1e-9)
+    nothing = Program(np.zeros((4, 2)), 2, kappa=1.0)
+    assert _slope_gains(nothing, np.zeros(2)).tolist() == [0.0] * 4
 
 
 @settings(max_examples=60, deadline=None)
@@ -66,7 +156,8 @@ def test_swap_search_never_lowers_the_objective(kind, n, m, fraction, alpha, fac
 
 @pytest.mark.parametrize("seed", range(12))
 def test_no_single_swap_improves_a_finished_search(seed):
-    program = Program(clustered(12, 8, seed), budget=4, kappa=0.12)
+    importance = np.random.default_rng(seed).uniform(0, 2, 8) if seed % 2 else None
+    program = Program(clustered(12, 8, seed), budget=4, kappa=0.12, importance=importance)
     found = swap_search(program, np.arange(4), passes=100)
     best = objective(program, found)
     for out in found:
@@ -144,7 +235,7 @@ def test_of_equal_rows_of_a_class_the_first_enters():
     assert keep_classes(program, np.arange(4), weights, y).tolist() == [0, 1, 4, 6]
 
 
-@pytest.mark.parametrize("rows", [[0, 0], [0], [0, 5], [-1, 0], [0, 1, 2]])
+@pytest.mark.parametrize("rows", [[0, 0], [0], [0, 4], [-1, 0], [0, 1, 2]])
 def test_a_set_of_the_wrong_size_is_refused(rows):
     with pytest.raises(InputError, match="rows holds"):
         swap_search(Program(np.ones((4, 2)), budget=2), np.array(rows))

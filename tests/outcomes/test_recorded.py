@@ -1,5 +1,7 @@
 """Outcomes of some models: parts of them, together with others, and through a store."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -104,3 +106,57 @@ def test_rows_evaluated_out_of_bag_are_all_or_those_listed():
     everyone = outcomes([0], manifest=MANIFEST | {"evaluation_rows": "all"})
     assert everyone.evaluation_rows.tolist() == list(range(11))
     assert outcomes([0], manifest=MANIFEST | {"evaluation_rows": [3, 5]}).evaluation_rows.tolist() == [3, 5]
+
+
+@pytest.mark.parametrize("kind", ["bits", "answers", "scores"])
+@pytest.mark.parametrize("asked", [None, "all", [1, 3, 4, 7, 8, 9, 12, 13, 15, 18, 19]])
+def test_models_that_saw_rows_leave_with_them(kind, asked):
+    design = Design(11 if asked == "all" else 20, 0.12, seed=1)
+    manifest = (
+        MANIFEST | {"design": design.describe()} | ({} if asked is None else {"evaluation_rows": asked})
+    )
+    made = replace(outcomes(range(40), kind, manifest), design=design)
+    gone = np.array([7, 2, 8])
+    left = made.without(gone)
+    members = design.take(made.models).members.toarray()
+    stay = [model for model in range(40) if not members[model, gone].any()]
+    assert 10 < len(stay) < 35
+    assert left.models.tolist() == stay
+    assert left.degenerate_models.tolist() == [model for model in stay if model % 3 == 0]
+    assert left.design == design.without(gone)
+    seen = left.design.take(left.models).members.toarray()
+    assert (seen == np.delete(members[stay], gone, axis=1)).all()
+    rows = made.evaluation_rows
+    kept = [j for j in range(11) if rows is None or rows[j] not in gone]
+    assert left.n_evaluation == len(kept) == (11 if asked is None else 8 if asked == "all" else 9)
+    assert (left.values() == made.values()[np.ix_(stay, kept)]).all()
+    assert left.data.dtype == made.data.dtype
+    if rows is None:
+        assert left.evaluation_rows is None
+    else:  # the same rows, where they are now
+        table = [row for row in range(design.n_rows) if row not in gone]
+        assert [table[row] for row in left.evaluation_rows] == [rows[j] for j in kept]
+    expected = manifest | {"design": left.design.describe(), "n_evaluation": len(kept)}
+    assert {**left.manifest, "evaluation_rows": None} == {**expected, "evaluation_rows": None}
+    assert made.manifest == manifest
+
+
+def test_rows_that_come_were_seen_by_none():
+    grown = outcomes([1, 2, 5]).grown(3)
+    assert grown.design == DESIGN.grown(3)
+    assert grown.manifest == MANIFEST | {"design": grown.design.describe()}
+    assert (grown.values() == outcomes([1, 2, 5]).values()).all()
+    assert grown.design.take(grown.models).members[:, 20:].nnz == 0
+    again = grown.without(np.array([21]))  # nobody saw it
+    assert again.models.tolist() == [1, 2, 5]
+    assert again.design.n_rows == 22
+
+
+def test_how_many_models_answered_with_a_constant():
+    made = outcomes(range(7))
+    assert (made.n_models, made.degenerate) == (7, 3)
+    assert made.binary
+    assert made.answers is None
+    assert not outcomes([0], "scores").binary
+    assert outcomes([0], "answers").answers is not None
+    assert outcomes([0], "scores").answers is None

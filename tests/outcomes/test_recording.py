@@ -14,6 +14,7 @@ import pytest
 from comparing import equal
 from sklearn.linear_model import LinearRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
 
 from cdvm import (
     Design,
@@ -368,6 +369,17 @@ def test_models_that_learn_nothing_are_noticed_once(wine, learner):
     with pytest.warns(InputWarning, match=said) as caught:
         record_outcomes(wine, learner, design, range(40), n_jobs=1)
     assert len(caught) == 1
+    assert str(caught[0].message).endswith("about 1 rows a model)")
+    stump = DecisionTreeClassifier(min_samples_leaf=20)
+    with pytest.warns(
+        InputWarning, match=r"a model\), or let it learn from few rows \(min_samples_leaf=1\)$"
+    ):
+        record_outcomes(wine, SklearnLearner(stump), design, range(40), n_jobs=1)
+
+
+def test_models_that_learn_nothing_are_noticed_where_they_were_asked_for(wine, learner):
+    with pytest.warns(InputWarning, match="the same answer") as caught:
+        record_outcomes(wine, learner, Design(wine.n_rows, 0.004, seed=0), range(40), n_jobs=1)
     assert caught[0].filename == __file__
 
 

@@ -26,6 +26,7 @@ def store(wine, tmp_path):
 
 def test_status_counts_what_is_done_and_missing_and_how_long_it_will_take(store):
     status = store_status(store)
+    assert status.path == store
     assert (status.done, status.requested) == (250, 400)
     assert status.missing == [(150, 200), (300, 400)]
     assert (status.damaged, status.set_aside) == ([], [])
@@ -57,6 +58,12 @@ def test_ranges_unite_to_the_fewest_of_the_same_models(ranges):
     assert all(stop < first for (_, stop), (first, _) in pairwise(united))  # none that touch
 
 
+def test_ranges_that_touch_or_overlap_are_one():
+    assert _union([]) == []
+    assert _union([(5, 9), (0, 3), (2, 4), (4, 5), (12, 14), (6, 7)]) == [(0, 9), (12, 14)]
+    assert _union([(0, 9), (1, 2), (20, 30), (21, 31)]) == [(0, 9), (20, 31)]
+
+
 def test_the_rate_leaves_out_pauses_and_what_is_long_past():
     steady = [(2.0 * k, 10) for k in range(6)]
     assert _rate(steady) == pytest.approx(5.0)
@@ -68,6 +75,7 @@ def test_the_rate_leaves_out_pauses_and_what_is_long_past():
     early = [(time - 500.0, 1000) for time, _ in steady]
     long = [(float(k), 3) for k in range(100)]
     assert _rate(early + long) == pytest.approx(3.0)
+    assert _rate([(0.0, 1), (0.5, 4)]) == pytest.approx(8.0)
     assert _rate([]) is None
     assert _rate([(1.0, 10)]) is None
     assert _rate([(1.0, 10), (1.0, 20)]) is None

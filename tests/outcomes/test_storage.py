@@ -3,6 +3,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 
 from cdvm import InputError, StoreError
 from cdvm.outcomes.storage import inside, open_storage
@@ -18,9 +19,11 @@ def test_places_keep_whole_files(address, tmp_path):
     place.write("a", b"one")
     place.write("a", b"two")
     place.create("a", b"three")
-    place.create("b", b"")
-    assert sorted(place.names()) == ["a", "b"]
-    assert (place.read("a"), place.read("b")) == (b"two", b"")
+    place.create("b", b"four")
+    place.write("empty", b"")
+    assert sorted(place.names()) == ["a", "b", "empty"]
+    assert (place.read("a"), place.read("b"), place.read("empty")) == (b"two", b"four", b"")
+    place.remove("empty")
     assert place.rename("a", "c")
     assert not place.rename("a", "d")
     assert sorted(place.names()) == ["b", "c"]
@@ -63,3 +66,102 @@ def test_directories_within_an_address():
     assert inside("s3://bucket/runs/", "one") == "s3://bucket/runs/one"
     assert inside("s3://bucket/runs", "one") == "s3://bucket/runs/one"
     assert inside("runs/", "one") == Path("runs/one")
+
+
+@pytest.mark.parametrize("address", ["{}", "file://{}", "memory://{}"])
+def test_a_file_can_be_removed_and_need_not_be_there(address, tmp_path):
+    place = open_storage(address.format(tmp_path / "removed"))
+    place.make()
+    place.write("a", b"one")
+    place.write("b", b"two")
+    for _ in range(2):
+        place.remove("a")
+        assert place.names() == ["b"]
+    place.sweep()
+    assert place.names() == ["b"]
+
+
+def test_an_address_of_a_file_system_is_the_directory_itself(tmp_path):
+    place = open_storage(f"file://{tmp_path}/a%20b")
+    assert place.address == tmp_path / "a b"
+    place.make()
+    place.write("x", b"one")
+    assert (tmp_path / "a b" / "x").read_bytes() == b"one"
+    assert type(place) is type(open_storage(tmp_path))
+
+
+def test_what_a_directory_will_not_let_us_read_is_named(tmp_path):
+    place = open_storage(tmp_path)
+    (tmp_path / "d").mkdir()
+    with pytest.raises(StoreError, match=f"{tmp_path}/d is a directory where a file should be: move it away"):
+        place.read("d")
+    with pytest.raises(StoreError, match=r"cannot be read \(embedded null byte\): name another place"):
+        place.read("a\0b")
+    with pytest.raises(StoreError, match=r"cannot be read \(File name too long\)"):
+        place.read("a" * 300)
+    assert place.modified("a" * 300) is None
+    assert not place.rename("a" * 300, "b")
+
+
+@pytest.mark.parametrize("address", [5, "", None])
+def test_what_is_no_address_is_refused(address):
+    with pytest.raises(InputError, match="use a directory, or an address such as 's3://bucket/runs'"):
+        open_storage(address)
+
+
+class Gone(MemoryFileSystem):
+    """A server that does not answer, or that has no such bucket."""
+
+    error: Exception = ConnectionError("no answer")
+
+    def _fail(self, *_, **__):
+        raise self.error
+
+    ls = cat_file = pipe_file = exists = makedirs = rm_file = mv = modified = _fail
+
+
+@pytest.mark.parametrize(
+    ("doing", "word"),
+    [
+        (lambda place: place.names(), "read"),
+        (lambda place: place.read("a"), "read"),
+        (lambda place: place.write("a", b""), "written"),
+        (lambda place: place.create("a", b""), "written"),
+        (lambda place: place.make(), "written"),
+        (lambda place: place.remove("a"), "changed"),
+    ],
+)
+def test_a_server_that_does_not_answer_is_named_with_the_cure(doing, word):
+    place = open_storage("memory://bucket/runs")
+    place._system = Gone()
+    words = (
+        rf"memory://bucket/runs cannot be {word} \(ConnectionError: no answer\): nothing that was finished"
+    )
+    with pytest.raises(StoreError, match=words):
+        doing(place)
+    assert not place.rename("a", "b")
+    assert place.modified("a") is None
+
+
+def test_a_bucket_that_is_not_there_is_named(monkeypatch):
+    place = open_storage("memory://bucket/runs")
+    place._system = Gone()
+    monkeypatch.setattr(Gone, "error", FileNotFoundError("bucket"))
+    for doing in (lambda: place.write("a", b""), place.make):
+        with pytest.raises(StoreError, match=r"memory://bucket/runs: there is no 'bucket': create it"):
+            doing()
+    assert place.names() == []
+    with pytest.raises(FileNotFoundError):
+        place.read("a")
+
+
+@pytest.mark.parametrize("address", ["memory://bucket/a", "simplecache::memory://bucket/b"])
+def test_directories_are_made_and_buckets_are_not(address, monkeypatch):
+    place = open_storage(address)
+    made = []
+    monkeypatch.setattr(place._system, "makedirs", lambda path, exist_ok: made.append((path, exist_ok)))
+    place.make()
+    assert made == [(place._root, True)]
+    monkeypatch.setattr("cdvm.outcomes.storage._BUCKETS", frozenset(["memory"]))
+    place.make()
+    assert len(made) == 1

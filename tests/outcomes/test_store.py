@@ -294,3 +294,33 @@ def test_arguments_that_no_run_can_use_are_named(wine):
         } | arguments
         with pytest.raises(InputError, match=message):
             record_outcomes(**given)
+
+
+def test_a_store_given_to_another_run_keeps_nothing_of_the_one_before(tmp_path):
+    from cdvm.outcomes.store import empty_store
+
+    old, new = ({"design": {"n_rows": 9, "seed": seed}} for seed in (1, 2))
+    store = Store(tmp_path, old)
+    some = np.empty(0, dtype=np.int64)
+    for first in (0, 2):
+        store.write(Chunk(first, first + 2, some, np.zeros((2, 1), dtype=np.uint8)))
+    store.request(0, 9)
+    (tmp_path / store.files()[1].name).rename(tmp_path / (store.files()[1].name + ".damaged"))
+    (tmp_path / "notes.txt").write_text("mine")
+    empty_store(tmp_path, new)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["manifest.json", "notes.txt"]
+    again = Store(tmp_path, new)
+    assert again.manifest == new
+    assert (again.files(), again.foreign(), again.requested(), again.set_aside()) == ([], [], [], [])
+    with pytest.raises(StoreError, match=r"design\.seed is 2 there and 1 here"):
+        Store(tmp_path, old)
+
+
+def test_a_manifest_that_cannot_be_read_is_named(tmp_path):
+    Store(tmp_path, {"design": {}})
+    (tmp_path / "manifest.json").write_text("{")
+    with pytest.raises(StoreError, match=f"{tmp_path}/manifest.json cannot be read"):
+        Store(tmp_path)
+    (tmp_path / "manifest.json").write_text('{"format": 1}')
+    with pytest.raises(StoreError, match=r"manifest.json has format 1; this version reads format 2"):
+        Store(tmp_path)

@@ -2,14 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy import sparse
 from scipy.stats import ttest_rel
 from sklearn.datasets import load_digits
 from sklearn.linear_model import RidgeClassifier
 
-from cdvm import CDVM, Split
+from cdvm import CDVM
 from cdvm.errors import InputWarning
-from cdvm.evaluation.domain import told_apart
 
 
 def turned_digits():
@@ -47,21 +45,3 @@ def test_rows_of_another_kind_alone_decide_between_ways_to_choose():
     with pytest.warns(InputWarning, match="validation rows are of another kind"):
         target, source = accuracies(0, effort="medium")
     assert target > source + 0.1
-
-
-def test_validation_rows_of_the_same_kind_are_not_told_apart():
-    X, y, turned = turned_digits()
-    for here, there, apart in ((~turned, ~turned, False), (~turned, turned, True)):
-        a, b = np.flatnonzero(here)[::2], np.flatnonzero(there)[1::2]
-        area = told_apart(Split.from_arrays(X[a], y[a], X[b], y[b]))
-        assert (area is not None) == apart
-
-
-def test_rows_that_differ_by_their_labels_alone_are_told_apart():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(800, 3))
-    y = (X[:, 0] > 0).astype(int)
-    y[400:] = 1 - y[400:]
-    assert told_apart(Split.from_arrays(X[:400], y[:400], X[400:], y[400:])) > 0.8
-    thin = [sparse.csr_array(X[:400]), y[:400], sparse.csr_array(X[400:]), y[400:]]
-    assert told_apart(Split.from_arrays(*thin)) > 0.8

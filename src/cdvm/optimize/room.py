@@ -39,8 +39,6 @@ class Room:
         fits = (after <= c.high + _ROUNDING).all(axis=1) & (spent + c.prices[blocks] <= self.budget)
         if leaving is not None:
             fits &= (after >= c.low - _ROUNDING).all(axis=1)
-            if c.exact:
-                fits &= np.isclose(c.prices[blocks], c.prices[leaving])
         return np.asarray(fits & ~c.fixed[1][blocks] & ~self.chosen[blocks])
 
     def add(self, block: int) -> None:

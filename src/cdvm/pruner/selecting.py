@@ -151,8 +151,8 @@ class BudgetSelector(Resampler):
     ) -> Curve:
         """How good sets of several sizes are, on rows that had no part in choosing them.
 
-        Everything is done anew without each fold of the rows, and asked of it; a pruner that refines does so
-        there too, with at most 100 fits for a set. See :mod:`cdvm.evaluation.cross_fitting`.
+        Everything is done anew without each fold of the rows, and asked of it
+        (:mod:`cdvm.evaluation.cross_fitting`); sets are refined as by :meth:`smallest`, unless the effort is low.
 
         Parameters
         ----------
@@ -164,7 +164,8 @@ class BudgetSelector(Resampler):
         **conditions
             Those of :meth:`select` but weights; limits on groups go down with the rows of a fold.
         """
-        fitted, _ = self._cross_fit(folds, metric, conditions, self.refine)
+        refining = self.refine if self.effort == "low" else self._refining(None)
+        fitted, _ = self._cross_fit(folds, metric, conditions, refining)
         return fitted.curve(budgets, progress=self.progress)
 
     def smallest(
@@ -206,7 +207,6 @@ class BudgetSelector(Resampler):
         check_is_fitted(self, "attribution_")
         refining = self._refining(refine)
         fitted, asked = self._cross_fit(folds, metric, conditions, refining)
-
         whole = next(iter(asked), None)
 
         def possible(fraction: float) -> bool:
@@ -251,9 +251,10 @@ class BudgetSelector(Resampler):
 
     def _refining(self, wanted: bool | None) -> bool | int | dict[str, Any]:
         """How a search for a size refines."""
+        compares = self.effort in ("medium", "high")
         if wanted is None and self.refine is False:
-            wanted = self.effort == "low" and not isinstance(self.proxy_, SklearnLearner)
-        if wanted and self.effort != "low":
+            wanted = not compares and not isinstance(self.proxy_, SklearnLearner)
+        if wanted and compares:
             raise InputError(f"refine=True is part of effort={self.effort!r}: leave it out")
         return self.refine if wanted is None or (wanted and self.refine is not False) else wanted
 
@@ -296,6 +297,7 @@ class BudgetSelector(Resampler):
     ) -> list[Selection]:
         if "_base" not in vars(self):
             self._base = build_program(self.attribution_, dense=self._plan.dense, progress=self.progress)
+        told = conditions is not None or importance is not None or refine is not None
         grid, refine = self.tune == "grid", self.refine if refine is None else refine
         own: dict[str, Any] = {"seed": self.seed_, "n_jobs": self._plan.n_jobs, "progress": self.progress}
         proxy, rows = self.proxy_, self._rows
@@ -316,8 +318,8 @@ class BudgetSelector(Resampler):
             tolerance=tolerance,
             **own,
         )
-        effort, asked = self._effort, conditions is not None or importance is not None
-        if effort == "low" or (self.effort is None and asked):
+        effort = self._effort
+        if effort == "low" or (self.effort is None and told):
             return selections
         if importance is not None or not (conditions is None or conditions.exact):
             wrong = "weights" if importance is not None else "costs and together"

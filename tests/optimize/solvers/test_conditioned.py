@@ -35,6 +35,9 @@ def test_solvers_agree_with_a_program_written_down_row_by_row(method):
         assert abs(solution.objective - optimum) <= 1e-6 * unit, seed
         assert solution.bound >= optimum - 1e-9 * unit, seed
         assert solution.objective == pytest.approx(program.objective(solution.weights))
+        assert solution.multipliers.shape == (program.n_evaluation,)
+        assert (solution.multipliers >= 0).all()
+        assert (solution.multipliers <= program.penalties).all()
     assert tried > MANY / 2
 
 
@@ -78,6 +81,9 @@ def test_a_price_is_what_one_more_row_of_a_group_is_worth():
         assert 1 - 1e-5 <= found.prices["a", "at_most"] <= 3 + 1e-5
     free = solve(program.replace(conditions=Conditions.of(4, groups=list("aabb"))))
     assert free.prices == {}
+    loose = program.replace(conditions=Conditions.of(4, groups=list("aabb"), at_most={"b": 1}))
+    for method in ("highs", "first_order"):
+        assert solve(loose, method).prices == {}
 
 
 def test_equal_spending_buys_what_is_worth_most_for_its_price():

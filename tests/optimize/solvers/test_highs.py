@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from solver_cases import KINDS, assert_feasible, brute_force, distance, programs
 
 from cdvm.errors import InputError
+from cdvm.optimize.conditions import Conditions
 from cdvm.optimize.program import Program
 from cdvm.optimize.solvers.highs import solve_lp, solve_milp
 
@@ -46,7 +47,49 @@ def test_mixed_integer_program_matches_brute_force(program):
     assert set(solution.weights) <= {0.0, 1.0}
     best = brute_force(program)
     assert solution.objective == pytest.approx(best, rel=1e-6, abs=1e-6)
-    assert solution.bound >= best - 1e-6 * (1 + abs(best))
+    assert solution.bound == pytest.approx(best, rel=1e-5, abs=1e-5)
+    assert solution.method == "milp"
+
+
+def test_rows_that_must_and_may_not_be_kept_are_bounds_of_their_own():
+    T = np.array([[4.0], [3.0], [2.0], [1.0]])
+    for solver in (solve_lp, solve_milp):
+        program = Program(T, 2, 1.0, 100.0, conditions=Conditions.of(4, keep=[3], drop=[0]))
+        solution = solver(program)
+        np.testing.assert_allclose(solution.weights, [0, 1, 0, 1], atol=1e-7)
+        assert solution.objective == pytest.approx(4.0)
+        assert solution.bound == pytest.approx(4.0)
+        assert solution.multipliers.tolist() == [0.0]
+        assert solution.status == "optimal"
+        assert solution.method == ("highs" if solver is solve_lp else "milp")
+        assert isinstance(solution.iterations, int)
+        assert isinstance(solver(Program(T, 2)).iterations, int)
+        cheap = Program(T, 3.0, 1.0, 100.0, conditions=Conditions.of(4, costs=[3.0, 2.0, 1.0, 1.0]))
+        np.testing.assert_allclose(solver(cheap).weights, [0, 1, 1, 0], atol=1e-7)
+        limited = Conditions.of(4, groups=list("aabb"), at_most={"a": 1}, at_least={"b": 1})
+        np.testing.assert_allclose(
+            solver(Program(T, 2, 1.0, 100.0, conditions=limited)).weights, [1, 0, 1, 0]
+        )
+        pairs = Conditions.of(4, together=list("xyxy"))
+        np.testing.assert_allclose(solver(Program(T, 2, 1.0, 100.0, conditions=pairs)).weights, [1, 0, 1, 0])
+
+
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e9])
+def test_a_cap_binds_whatever_the_size_of_the_entries(size):
+    T = size * np.array([[2.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
+    program = Program(T, 2, 0.5, size, conditions=None)
+    for solver in (solve_lp, solve_milp):
+        solution = solver(program)
+        # two rows of one kind heap 4 on one evaluation row, of which 1 is enough
+        np.testing.assert_allclose(solution.weights.sum(), 2)
+        assert solution.objective == pytest.approx(size * 1.0)
+        assert solution.gap <= 1e-6
+    fit = Program(T, 2, 0.5, size, conditions=Conditions.of(3, drop=[0]))
+    for solver in (solve_lp, solve_milp):
+        solution = solver(fit)
+        np.testing.assert_allclose(solution.weights, [0, 1, 1], atol=1e-7)
+        assert solution.objective == pytest.approx(size * (0.5 * 3 - 0.5 * 1))
+        assert solution.bound == pytest.approx(solution.objective)
 
 
 @given(

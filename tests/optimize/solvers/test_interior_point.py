@@ -146,6 +146,105 @@ def test_warm_start_of_another_shape_is_refused():
             solve_interior_point(Program(rng.normal(size=shape), 2, kappa=0.1), warm=warm)
 
 
+def assert_on_the_way(search, slack=1e-9):
+    """The linear conditions of the method hold, and everything is positive."""
+    program, T, n, m = search.program, search.matrix, search.n, search.m
+    w, rest, s, t = np.split(search.x, [n, 2 * n, 2 * n + m])
+    z, y, lam, nu = np.split(search.z, [n, 2 * n, 2 * n + m])
+    assert min(search.x.min(), search.z.min()) > 0
+    assert w.sum() == pytest.approx(program.budget)
+    np.testing.assert_allclose(w + rest, program.upper, rtol=slack)
+    np.testing.assert_allclose(lam + nu, program.penalties, rtol=slack)
+    np.testing.assert_allclose(t - s, w @ T - program.kappa, atol=slack)
+    np.testing.assert_allclose(z - y, T @ lam + search.eta - program.alpha * T.sum(axis=1), atol=slack)
+
+
+@pytest.mark.parametrize("shape", [(30, 12), (12, 30), (90, 70)])  # the last in single precision first
+@pytest.mark.parametrize("warm", [False, True])
+def test_every_iterate_fulfils_the_linear_conditions(shape, warm):
+    rng = np.random.default_rng(4)
+    program = Program(KINDS["random"](rng, *shape), 5, alpha=0.3)
+    program = program.replace(kappa=0.4 * program.kappa)
+    start = solve_interior_point(program.replace(budget=6, kappa=program.kappa / 2)) if warm else None
+    search = interior_point._Search(program, start)
+    optimum = solve_lp(program).objective
+    products = []
+    while search.gap > 1e-7:
+        assert_on_the_way(search)
+        products.append((search.x * search.z).mean())
+        assert search.objective <= optimum + 1e-9
+        assert search.bound >= optimum - 1e-9
+        assert program.objective(search.weights) == pytest.approx(search.objective)
+        assert program.bound(search.multipliers) == pytest.approx(search.bound)
+        assert search.advance()
+    assert 3 <= search.iterations == len(products) <= 20
+    assert products[-1] < 1e-3 * products[0]
+    assert (np.diff(products) < 0).all()
+
+
+@pytest.mark.parametrize("shape", [(30, 12), (12, 30)])
+def test_a_direction_changes_the_products_as_it_is_asked_to(shape):
+    rng = np.random.default_rng(4)
+    program = Program(KINDS["random"](rng, *shape), 5, alpha=0.3, kappa=0.1)
+    search = interior_point._Search(program, None)
+    n, m, T = search.n, search.m, search.matrix
+    search.advance()
+    search.x[:n] *= 0.99  # some of the budget is missing
+    aim = rng.normal(size=2 * (n + m)) * (search.x * search.z).mean()
+    x, z = search.x, search.z
+    d, e = (
+        1 / (z[:n] / x[:n] + z[n : 2 * n] / x[n : 2 * n]),
+        x[2 * n : 2 * n + m] / z[2 * n : 2 * n + m] + x[2 * n + m :] / z[2 * n + m :],
+    )
+    search.system = search._factorise(d, e, 1e-12)
+    dx, dz, deta = search._direction(aim)
+    np.testing.assert_allclose(x * dz + z * dx, aim, atol=1e-9)
+    dw, drest, ds, dt = np.split(dx, [n, 2 * n, 2 * n + m])
+    dz_, dy, dlam, dnu = np.split(dz, [n, 2 * n, 2 * n + m])
+    np.testing.assert_allclose(drest, -dw)
+    np.testing.assert_allclose(dnu, -dlam)
+    assert dw.sum() == pytest.approx(5 - x[:n].sum())
+    np.testing.assert_allclose(dt - ds, dw @ T, atol=1e-8)
+    np.testing.assert_allclose(dz_ - dy, T @ dlam + deta, atol=1e-8)
+
+
+def test_a_start_lies_between_the_solution_before_and_the_middle():
+    program = Program(KINDS["random"](np.random.default_rng(4), 30, 12), 5, alpha=0.3, kappa=0.1)
+    before = solve_interior_point(program.replace(budget=4))
+    w, lam = interior_point._Search(program, None)._guess(before)
+    more = before.weights + (1 - before.weights) / (30 - 4)  # one row more, where there is room
+    np.testing.assert_allclose(w, 0.7 * more + 0.3 * 5 / 30)
+    np.testing.assert_allclose(lam, 0.7 * before.multipliers + 0.3 * 0.35)
+    fewer, _ = interior_point._Search(program.replace(budget=3), None)._guess(before)
+    np.testing.assert_allclose(fewer, 0.7 * before.weights * 3 / 4 + 0.3 * 3 / 30)
+    same, _ = interior_point._Search(program.replace(budget=4), None)._guess(before)
+    np.testing.assert_allclose(same, 0.7 * before.weights + 0.3 * 4 / 30, rtol=1e-9)
+
+
+def test_a_start_has_the_units_of_the_attribution():
+    T = KINDS["random"](np.random.default_rng(4), 30, 12)
+    plain, large = (
+        interior_point._Search(Program(unit * T, 5, alpha=0.3, kappa=0.1 * unit), None)
+        for unit in (1.0, 64.0)
+    )
+    np.testing.assert_allclose(large.x, plain.x * np.repeat([1.0, 64.0], [60, 24]))
+    np.testing.assert_allclose(large.z, plain.z * np.repeat([64.0, 1.0], [60, 24]))
+    assert large.gap == pytest.approx(plain.gap)
+
+
+def test_iterations_without_a_better_gap_end_the_method(monkeypatch):
+    program = Program(KINDS["random"](np.random.default_rng(4), 30, 12), 5, alpha=0.3, kappa=0.1)
+    search = interior_point._Search(program, None)
+    n, m = search.n, search.m
+    influence, reduced = search.x[:n] @ search.matrix, program.reduced_gains(search.z[2 * n : 2 * n + m])
+    monkeypatch.setattr(search, "_iterate", lambda: search._look(influence, reduced))
+    already = search.stalled
+    told = [search.advance() for _ in range(16)]
+    assert told == [True] * (14 - already) + [False] * (2 + already)
+    search.gap *= 2  # and a better one begins anew
+    assert search.advance()
+
+
 def test_second_order_steps_save_iterations():
     # 151 as it is; 190 without the predictor's second-order term, 443 with a centring that is not cubic
     iterations = 0

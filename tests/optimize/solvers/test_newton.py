@@ -20,3 +20,44 @@ def test_step_systems_solve_the_full_equations(system, spread, precision):
         1 + np.abs(dw).max() + np.abs(e * dlam).max()
     )
     assert dw.sum() == pytest.approx(c, abs=1e-8)
+
+
+@pytest.mark.parametrize("system", [newton.EvaluationSystem, newton.RowSystem])
+def test_conjugate_gradients_make_up_for_a_rough_factor(system):
+    rng = np.random.default_rng(1)
+    matrix = rng.normal(size=(30, 30))
+    rough = matrix * (1 + 0.2 * rng.normal(size=matrix.shape))
+    d, e = rng.uniform(0.5, 2, 30), rng.uniform(20, 40, 30)
+    made = system(matrix, rough, d, e, np.ones(30), 1e-8)
+    before, solves = made.steps, made.solves
+    rhs = rng.normal(size=30)
+    x = made._reduced_solve(rhs)
+    assert np.abs(rhs - made._multiply(x)).max() <= 1e-8
+    assert made.steps - before == 9  # 12 that are no conjugate directions leave three to ten times as much
+    assert made.solves == solves + 1
+
+
+def test_the_smaller_system_is_the_one_that_is_factorised():
+    matrix = np.random.default_rng(0).normal(size=(6, 4))
+    norms = (matrix**2).sum(axis=1), (matrix**2).sum(axis=0)
+    made = newton.newton_system(matrix, matrix, np.ones(6), np.ones(4), norms, 1e-9)
+    assert isinstance(made, newton.EvaluationSystem)
+    assert made.factor.shape == (4, 4)
+    turned = newton.newton_system(matrix.T, matrix.T, np.ones(4), np.ones(6), norms[::-1], 1e-9)
+    assert isinstance(turned, newton.RowSystem)
+    assert turned.factor.shape == (4, 4)
+    square = newton.newton_system(np.eye(3), np.eye(3), np.ones(3), np.ones(3), (np.ones(3),) * 2, 1e-9)
+    assert isinstance(square, newton.EvaluationSystem)
+    assert (square.steps, square.solves) == (0, 0)
+
+
+def test_rows_that_do_not_count_stay_out_of_the_factor():
+    rng = np.random.default_rng(0)
+    matrix = rng.normal(size=(40, 5))
+    d = np.where(np.arange(40) < 20, 1.0, 1e-12)
+    made = newton.EvaluationSystem(matrix, matrix, d, np.ones(5), (matrix**2).sum(axis=1), 1e-9)
+    few = matrix[:20] - made.mean
+    np.testing.assert_allclose(made.factor @ made.factor.T, few.T @ few + np.eye(5), rtol=1e-9, atol=1e-9)
+    assert made._counting(d).tolist() == list(range(20))
+    nearly_all = np.where(np.arange(40) < 38, 1.0, 1e-12)
+    assert made._counting(nearly_all).tolist() == list(range(40))

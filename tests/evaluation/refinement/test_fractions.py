@@ -8,7 +8,7 @@ from sklearn.datasets import make_blobs
 
 from cdvm import Split
 from cdvm.evaluation.difficulty import ease_of_rows
-from cdvm.evaluation.refinement.fractions import Strata, learn_fractions, stratify
+from cdvm.evaluation.refinement.fractions import Strata, _apportion, learn_fractions, stratify
 from cdvm.evaluation.refinement.scorer import HeldOutScorer, RowScores
 from cdvm.learners import make_learner
 
@@ -35,6 +35,64 @@ def test_a_draw_follows_the_densities():
     assert np.bincount(strata.code[rows]).tolist() == [75, 25]
     full = strata.draw(np.array([6.0, -6.0]), 400, np.random.default_rng(0))
     assert np.bincount(strata.code[full]).tolist() == [300, 100]
+
+
+def filled(counts, density, size):
+    """Parts of rows of each stratum, by looking for the level at which they add up."""
+    low, high = 0.0, 1e9
+    for _ in range(200):
+        level = (low + high) / 2
+        low, high = (
+            (level, high) if np.minimum(counts, level * counts * density).sum() < size else (low, level)
+        )
+    return np.minimum(counts, high * counts * density)
+
+
+@pytest.mark.parametrize("size", [1, 5, 17, 30, 45])
+def test_draws_take_from_each_stratum_what_its_density_says_on_average(size):
+    counts, density = np.array([3, 20, 10, 5, 9]), np.exp([2.0, -1.0, 0.3, 4.0, -3.0])
+    rng = np.random.default_rng(0)
+    taken = np.array([_apportion(counts, density, size, rng) for _ in range(2000)])
+    assert (taken.sum(axis=1) == size).all()
+    assert (taken <= counts).all()
+    expected = filled(counts, density, size)
+    # whole rows are certain, and only what is left of them is drawn
+    assert (taken >= np.floor(expected + 1e-6)).all()
+    assert (taken <= np.floor(expected + 1e-6) + 1 + (expected < 0)).all()
+    if (expected % 1).sum() < 1.5:  # one row to draw: as often as its part
+        np.testing.assert_allclose(taken.mean(axis=0), expected, atol=0.05)
+
+
+def test_rows_of_a_stratum_are_drawn_alike(rng):
+    strata = Strata(np.array([1, 0, 1, 1, 0, 0, 1, 1]), np.eye(2))
+    taken = np.zeros(8)
+    for _ in range(3000):
+        taken[strata.draw(np.log([4.0, 0.25]), 4, rng)] += 1 / 3000
+    # 3 rows of density 4 and 5 of a quarter: all of the first, one of the others
+    np.testing.assert_allclose(taken[strata.code == 0], 1.0)
+    np.testing.assert_allclose(taken[strata.code == 1], 0.2, atol=0.03)
+
+
+def test_strata_of_targets_are_quarters():
+    y = np.random.default_rng(0).normal(size=400)
+    split = Split.from_arrays(y[::-1, None], y, task="regression", validation="out_of_bag")
+    strata = stratify(split, np.tile(np.arange(6.0), 67)[:400])
+    assert strata.parts.shape == (24, 6 + 4)
+    assert strata.counts.sum() == 400
+    edges = np.quantile(y, [0.25, 0.5, 0.75])
+    for code in range(24):
+        inside = y[strata.code == code]
+        assert np.searchsorted(edges, inside.min()) == np.searchsorted(edges, inside.max())
+
+
+def test_evaluation_rows_have_the_stratum_of_the_rows_that_they_are():
+    strata = Strata(np.array([0, 1, 1, 0]), np.eye(2))
+    assert strata.of_evaluation(np.array([2, 0]), 5).tolist() == [2, 2, 2, 1, 0]
+    # of a stratum that a set holds whole, the other sets' mean
+    scores = np.array([[0.2, 0.9, 0.8, 0.4], [0.6, 0.1, 0.3, 0.6]])
+    outside = np.array([[True, False, False, True], [True, True, True, True]])
+    found = strata.score(RowScores(scores, scores, outside), np.arange(4))
+    np.testing.assert_allclose(found, [(2 * 0.3 + 2 * 0.2) / 4, (2 * 0.6 + 2 * 0.2) / 4])
 
 
 def test_a_set_that_holds_the_hard_rows_is_not_better_for_it():

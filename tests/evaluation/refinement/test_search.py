@@ -1,3 +1,4 @@
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -115,6 +116,24 @@ def test_the_most_promising_sets_are_trained_again_where_luck_plays_a_part(noisy
     average = scorer.compare(mean, mean[0])[1:]
     chosen = promising[average.argmax()] if average.max() > 0 else np.arange(20)
     assert (search.best == chosen).all()
+
+
+def test_what_is_spent_is_the_larger_of_fits_and_time(noisy):
+    search = searching(noisy[0], np.arange(20), fits=403)  # three for the look at the end
+    assert search._spent() == 0.0
+    search.scorer.fits = 100
+    assert search._spent() == pytest.approx(0.25)
+    search._seconds, search._started = 1000.0, time.perf_counter() - 600.0
+    assert search._spent() == pytest.approx(0.6, abs=0.01)
+    search._seconds = 10_000.0
+    assert search._spent() == pytest.approx(0.25)
+    search._seconds = 100.0
+    assert search._spent() == 1.0
+    search._seconds = None
+    search.scorer.fits = 400 - search._proposals  # one more round fits
+    assert search._spent() < 1.0
+    search.scorer.fits += 1
+    assert search._spent() == 1.0
 
 
 @pytest.mark.parametrize("fits", [50, 51, 52, 53, 71])

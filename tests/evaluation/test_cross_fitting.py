@@ -1,0 +1,97 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
+
+from cdvm import CDVM, Subsets
+from cdvm.evaluation.cross_fitting import cross_fit
+from cdvm.evaluation.metrics import make_metric
+
+
+def first_rows(pruner, metric=None, folds=4):
+    """A cross-fit that keeps the first rows, and the splits that it was fitted on."""
+    seen = []
+
+    def fit(held):
+        seen.append(held)
+        return np.arange
+
+    made = make_metric(metric, pruner.split_)
+    return cross_fit(pruner.split_, pruner.learner_, made, fit, folds=folds, n_jobs=1, progress=False), seen
+
+
+def answers_of(pruner, held):
+    """Answers for a fold of models on the first tenth of the other rows, and on all."""
+    sets = [np.arange(round(0.1 * held.split.n_rows)), np.arange(held.split.n_rows)]
+    return pruner.learner_.bind(held.split, held.X).predict(Subsets.of(sets, held.split.n_rows))
+
+
+def test_every_row_is_asked_once_by_what_was_fitted_without_it(pruner):
+    fitted, seen = first_rows(pruner)
+    split = pruner.split_
+    asked = [tuple(row) for held in seen for row in held.X]
+    assert len(asked) == len(set(asked)) == 600
+    for held in seen:
+        assert not {tuple(row) for row in held.X} & {tuple(row) for row in held.split.X}
+        assert (split.X[held.inside] == held.split.X).all()
+        assert held.split.X_val is None
+        assert abs(np.mean(held.y) - split.y.mean()) < 0.01
+    point = fitted.point(0.1)
+    answers = [answers_of(pruner, held) for held in seen]
+    score, whole = (
+        np.mean([accuracy_score(held.y, a[k]) for held, a in zip(seen, answers, strict=True)]) for k in (0, 1)
+    )
+    assert point.score == pytest.approx(score)
+    assert point.all_rows == pytest.approx(whole)
+    assert point.loss == pytest.approx(whole - score)
+    apart = np.concatenate([(a[0] != h.y) * 1.0 - (a[1] != h.y) for h, a in zip(seen, answers, strict=True)])
+    assert point.loss_error == pytest.approx(np.r_[apart, 1, -1].std(ddof=1) / np.sqrt(602))
+    assert point.score_error == pytest.approx(np.sqrt(score * (1 - score) / 599))
+    assert point.n_rows == 600
+
+
+def test_validation_rows_are_the_ones_that_are_asked(rows):
+    X, y = rows
+    pruner = CDVM("ridge", effort="low", n_models=200, random_state=0, n_jobs=1, progress=False).fit(
+        X[:400], y[:400], X[400:], y[400:]
+    )
+    _, seen = first_rows(pruner)
+    assert sorted(tuple(row) for held in seen for row in held.X) == sorted(map(tuple, pruner.split_.X_val))
+    assert all(held.split.n_rows == 400 and len(held.split.y_val) == 150 for held in seen)
+
+
+def test_other_metrics_have_their_points_too(pruner):
+    fitted, seen = first_rows(pruner, "balanced_accuracy")
+    y = np.concatenate([held.y for held in seen])
+    found = np.concatenate([answers_of(pruner, held)[0] for held in seen])
+    assert fitted.point(0.1).score == pytest.approx(balanced_accuracy_score(y, found))
+    fitted, seen = first_rows(pruner, "f1")
+    expected = np.mean([f1_score(held.y, answers_of(pruner, held)[0]) for held in seen])
+    point = fitted.point(0.1)
+    assert point.score == pytest.approx(expected)
+    assert 0.005 < point.loss_error < 0.05
+    assert point.loss_error < point.score_error + point.all_rows_error
+    whole = fitted.point(1.0)  # the same rows on both sides
+    assert (whole.loss, whole.loss_error) == (0.0, 0.0)
+    assert whole.score == whole.random == whole.all_rows
+    assert whole.score_error == whole.all_rows_error > 0
+
+
+def test_sets_are_compared_on_the_rows_outside_both(pruner):
+    fitted, seen = first_rows(pruner)
+    right = np.full((4, 600), np.nan)
+    for k, held in enumerate(seen):
+        size = round(0.1 * held.split.n_rows)
+        X = np.concatenate([held.X, held.split.X[size:]])
+        asked = np.concatenate([np.setdiff1d(np.arange(600), held.inside), held.inside[size:]])
+        answers = pruner.learner_.bind(held.split, X).predict(Subsets.of([np.arange(size)], 450))[0]
+        right[k, asked] = answers == pruner.split_.y[asked]
+    squares = []
+    for a, b in combinations(range(4), 2):
+        apart = (right[a] - right[b])[~np.isnan(right[a] - right[b])]
+        squares.append(apart.mean() ** 2 - apart.var(ddof=1) / len(apart))
+    point = fitted.point(0.1)
+    assert point.set_error == pytest.approx(np.sqrt(max(np.mean(squares) / 2, 0)), abs=1e-12)
+    assert point.set_error > 0
+    assert point.one_set_error == pytest.approx(point.set_error * np.sqrt(1.25))
