@@ -8,6 +8,7 @@ signed-rank test over repetitions has p < 0.05.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -58,6 +59,10 @@ def claims_of(home: str | Path) -> dict[str, str]:
         shown = [frame, Results.open(more).frame] if name == "paper" and more.exists() else [frame]
         told = _claims(frame) | _tables(pd.concat(shown).drop_duplicates(ORDER, ignore_index=True))
         found |= {f"{name}.{claim}": value for claim, value in told.items()}
+    if (pixels := Path(home) / "fashion_mnist" / "pixels.json").exists():
+        told = json.loads(pixels.read_text())
+        found["fashion_mnist.gap"] = f"{100 * told.pop('gap'):.2f}"
+        found["fashion_mnist.seconds"] = f"{sum(told.values()):.0f}"
     if not found:
         raise InputError(
             f"{home} holds no results of a protocol: name the directory above paper, clean and noisy"
