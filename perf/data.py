@@ -1,7 +1,7 @@
 """Splits of 1000 training and 500 evaluating rows for the benchmarks.
 
 With ``CDVM_DATA_HOME`` set, real tables are read from there; without, generated ones of the same shape
-stand in.
+stand in. Tables to choose constants by, none of which is reported on, are in its folder ``tuning``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_digits, make_classification
 
+from cdvm.benchmark.protocol import Protocol
 from cdvm.data.split import Split
+from cdvm.valuation.noise import flip_labels
 
 N_TRAIN, N_EVALUATION = 1000, 500
 
@@ -29,6 +31,36 @@ def load(name: str) -> tuple[str, Split]:
     order = np.random.default_rng(42).permutation(len(X))
     train, evaluation = order[:N_TRAIN], order[N_TRAIN : N_TRAIN + N_EVALUATION]
     return label, Split.from_arrays(X[train], y[train], X[evaluation], y[evaluation])
+
+
+def tuning_table(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Features, categories one-hot, and class codes of a table to tune on, or of scikit-learn's digits."""
+    import pandas as pd
+
+    if name == "digits":
+        return load_digits(return_X_y=True)
+    folder = home()
+    assert folder is not None, "set CDVM_DATA_HOME to the directory that holds tuning/"
+    frame = pd.read_csv(folder / "tuning" / f"{name}.csv.gz").drop(columns=["Y", "y"], errors="ignore")
+    X = pd.get_dummies(frame.iloc[:, :-1]).to_numpy(np.float64)
+    return X, pd.factorize(frame.iloc[:, -1], sort=True)[0]
+
+
+def tuning_split(name: str, protocol: Protocol, seed: int) -> Split:
+    """A table to tune on in parts as a protocol has them, smaller alike where the table is small."""
+    X, y = tuning_table(name)
+    sizes = np.array([protocol.train, protocol.validation, protocol.test])
+    sizes = np.floor(sizes * min(1.0, len(y) / sizes.sum())).astype(int)
+    X = (X - X.mean(axis=0)) / (X.std(axis=0) + 1e-8)
+    order = np.random.RandomState(seed).permutation(len(y))
+    train, validation, test = np.split(order[: sizes.sum()], sizes.cumsum()[:2])
+    given = [
+        flip_labels(y[part], protocol.noise, n_classes=int(y.max()) + 1, seed=seed + k)[0]
+        if protocol.noise
+        else y[part]
+        for k, part in enumerate((train, validation))
+    ]
+    return Split.from_arrays(X[train], given[0], X[validation], given[1], X[test], y[test])
 
 
 def _pol():

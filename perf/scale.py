@@ -3,10 +3,12 @@
 fashion   Fashion-MNIST end to end with ridge models on 64 principal components: seconds, memory, accuracy
           against random rows, sparsity cut-offs; table and figure into DIR (default
           results/fashion_mnist; with --quick they are not kept)
+pixels    processor seconds from the files of its pixels to 5 % of its rows, everything included; into DIR
 cnn       the same attribution's rows evaluated by the paper's network, and as many of its models as time
-allows growth    fit and select from 1,000 to 1,000,000 rows under a memory limit workers   two workers
-against one; wants a machine that does nothing else imagenet  ImageNet's shape with generated outcomes:
-memory, seconds a product, seconds a solve
+          allows
+growth    fit and select from 1,000 to 1,000,000 rows under a memory limit
+workers   two workers against one; wants a machine that does nothing else
+imagenet  ImageNet's shape with generated outcomes: memory, seconds a product, seconds a solve
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from cdvm.data.split import Split
 from cdvm.optimize.solvers.dispatch import solve
 from perf import fashion
 
-SECTIONS = ("fashion", "cnn", "growth", "workers", "imagenet")
+SECTIONS = ("fashion", "pixels", "cnn", "growth", "workers", "imagenet")
 
 
 def child(task: str, *arguments: object) -> dict:
@@ -64,6 +66,14 @@ def section_fashion(args: argparse.Namespace) -> None:
         out = args.out or (scratch if args.quick else "results/fashion_mnist")
         result = child("fashion_accuracy", folder, int(args.quick), out, json.dumps(stages))
         print(Path(result["page"]).read_text())
+
+
+def section_pixels(args: argparse.Namespace) -> None:
+    out = args.out or "results/fashion_mnist"
+    told = child("fashion_pixels", int(args.quick), out)
+    print("pixels: " + ", ".join(f"{name} {value:.1f}" for name, value in told.items()))
+    if not args.quick:
+        print(child("fashion_page", out)["page"])
 
 
 def section_cnn(args: argparse.Namespace) -> None:

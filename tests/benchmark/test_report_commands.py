@@ -45,7 +45,7 @@ def test_directories_are_taken_together_and_shared_rows_count_once(results, tmp_
     lines = (tmp_path / "t" / "by_inclusion.csv").read_text().splitlines()
     assert lines[0].split(",")[:3] == ["dataset", "inclusion", "percent"]
     assert len(lines) == 1 + 2 * 6
-    assert {text.split(",")[5] for text in lines[1:]} == {"2"}
+    assert {text.split(",")[6] for text in lines[1:]} == {"2"}
 
 
 def test_figures_are_drawn_and_missing_ones_named(results, tmp_path):

@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from cdvm.benchmark import runner as runner_module
+from cdvm.benchmark import task as task_module
 from cdvm.benchmark.methods import PAPER_METHODS, get_method
 from cdvm.benchmark.presets import PRESETS
 from cdvm.benchmark.protocol import Protocol, get_protocol
@@ -19,6 +21,8 @@ from cdvm.cli.main import app
 from cdvm.errors import InputError
 from cdvm.evaluation.scoring import evaluate_sets
 from cdvm.selectors import InfluenceProgram
+from cdvm.selectors.baselines import select_with
+from cdvm.valuation import value_rows
 from cdvm.valuation.influence import influence_vectors
 
 SMALL = Protocol(
@@ -139,6 +143,28 @@ def test_data_oob_from_both_ends_keeps_other_rows():
     task = Task(SMALL, "wine", 0)
     low, high = (get_method(name).run(task)[0][0].rows for name in ("DataOOB", "DataOOB-high"))
     assert not set(low) & set(high)
+
+
+def test_methods_that_rank_by_the_same_values_compute_them_once(monkeypatch):
+    asked = []
+
+    def noting(*args, **options):
+        asked.append(args[2])
+        return value_rows(*args, **options)
+
+    monkeypatch.setattr(task_module, "value_rows", noting)
+    task = Task(SMALL, "wine", 0)
+    choices = [get_method(name).run(task)[0] for name in ("DataOOB", "DataOOB-high", "Banzhaf")]
+    assert asked == ["out_of_bag", "banzhaf"]
+    alone = select_with(task.split, task.learner, "out_of_bag", task.budgets, seed=task.seed, n_models=1000)
+    assert [c.rows.tolist() for c in choices[0]] == [s.rows.tolist() for s in alone]
+
+
+def test_a_run_that_is_stopped_has_all_data_sets_alike(tmp_path, monkeypatch):
+    order = []
+    monkeypatch.setattr(runner_module, "run_tasks", lambda f, tasks, **options: order.extend(tasks) or [])
+    run_benchmark(SMALL.replace(repetitions=2), ["wine", "digits"], ["All"], tmp_path / "out")
+    assert [task[1:3] for task in order] == [("wine", 0), ("digits", 0), ("wine", 1), ("digits", 1)]
 
 
 def test_followed_set_contains_the_smaller_and_lies_in_the_larger():

@@ -8,6 +8,8 @@ from sklearn.naive_bayes import GaussianNB
 from cdvm import CDVM, InputError
 from cdvm.attribution.base import Attribution
 from cdvm.evaluation.scoring import score_sets
+from cdvm.optimize.path import solve_path
+from cdvm.pruner import by_budget
 from cdvm.pruner.settings import GRID_ALPHAS, GRID_KAPPAS
 
 
@@ -45,7 +47,8 @@ def test_grid_chooses_the_pair_best_on_the_validation_rows(table):
         assert accuracy(plain.rows) <= keep.score + 1e-12
 
 
-def test_without_validation_rows_the_grid_is_scored_outside_each_set(table, pruner):
+def test_without_validation_rows_the_grid_is_scored_outside_each_set(table, pruner, monkeypatch):
+    monkeypatch.setattr(by_budget, "_TUNING", 1e-8)  # as closely as the programs compared with below
     tuned = clone(pruner).set_params(tune="grid").fit(*table)
     keep = tuned.select(12)
     grid = [
@@ -62,6 +65,23 @@ def test_without_validation_rows_the_grid_is_scored_outside_each_set(table, prun
     assert keep.score == pytest.approx(scores.max())
     assert keep.rows.tolist() == distinct[int(scores.argmax())].tolist()
     assert tuned.select(1.0).score is None
+
+
+def test_programs_of_the_grid_are_solved_roughly_and_the_chosen_one_closely(table, pruner, monkeypatch):
+    asked = []
+
+    def noting(program, *args, **options):
+        asked.append(options.get("tolerance"))
+        return solve_path(program, *args, **options)
+
+    monkeypatch.setattr(by_budget, "solve_path", noting)
+    keep = clone(pruner).set_params(tune="grid").fit_outcomes(pruner.split_, pruner.outcomes_).select(12)
+    alone = clone(pruner).set_params(alpha=keep.alpha, kappa=keep.kappa)
+    alone = alone.fit_outcomes(pruner.split_, pruner.outcomes_).select(12)
+    assert asked == [by_budget._TUNING, None]
+    assert keep.rows.tolist() == alone.rows.tolist()
+    assert keep.bound == alone.bound
+    assert keep.score is not None
 
 
 @pytest.mark.parametrize(

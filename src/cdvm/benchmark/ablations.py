@@ -2,12 +2,14 @@
 
 Variants of CDVM are told by their names: ``CDVM3k`` is estimated from 3,000 models, ``CDVM5k-p10`` with
 inclusion 0.10, ``-nokappa`` has no cap, ``-default`` no grid, and ``CDVM5k@10`` is the set for 10 % kept
-whole while other rows are added or removed by weight.
+whole while other rows are added or removed by weight. Variants are compared over the repetitions that all
+of them have.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cdvm.benchmark.published import LEVELS
-from cdvm.benchmark.tables.summary import checked, in_order, means, normalised_performance, runtimes
+from cdvm.benchmark.tables.summary import checked, even, in_order, means, normalised_performance, runtimes
 
 __all__ = [
     "BANDS",
@@ -66,12 +68,12 @@ class Variant(NamedTuple):
         return cls(1000 * int(found[1]), int(found[2] or 3) / 100, found[3] or "grid")
 
 
-def _variants(frame: pd.DataFrame) -> pd.DataFrame:
-    """Mean accuracy of every variant of CDVM, with what its name says; the same variant by two names once."""
+def _variants(frame: pd.DataFrame, wanted: Callable[[Variant], bool]) -> pd.DataFrame:
+    """Mean accuracy of variants of CDVM, with what their names say; the same variant by two names once."""
     rows = checked(frame)
     rows = rows[rows["percent"].isin(LEVELS)]
-    known = {name: Variant.of(name) for name in set(rows["method"])}
-    table = means(rows[rows["method"].map(lambda name: known[name] is not None)])
+    known = {name: found for name in set(rows["method"]) if (found := Variant.of(name)) and wanted(found)}
+    table = means(even(rows[rows["method"].isin(known)]))
     for field in Variant._fields:
         table[field] = [getattr(known[name], field) for name in table["method"]]
     # CDVM5k and CDVM5k-p03 are the same
@@ -80,15 +82,13 @@ def _variants(frame: pd.DataFrame) -> pd.DataFrame:
 
 def by_inclusion(frame: pd.DataFrame, n_models: int = 5000) -> pd.DataFrame:
     """Accuracy for every inclusion p, with the grid."""
-    table = _variants(frame)
-    table = table[(table["n_models"] == n_models) & (table["kind"] == "grid")]
+    table = _variants(frame, lambda v: v.n_models == n_models and v.kind == "grid")
     return _told(table, ["dataset", "inclusion", "percent"])
 
 
 def by_models(frame: pd.DataFrame, inclusion: float = 0.03) -> pd.DataFrame:
     """Accuracy and seconds for every number of models, with the cap kappa and without."""
-    table = _variants(frame)
-    table = table[(table["inclusion"] == inclusion) & table["kind"].isin(["grid", "nokappa"])]
+    table = _variants(frame, lambda v: v.inclusion == inclusion and v.kind in ("grid", "nokappa"))
     seconds = runtimes(frame, list(table["method"].unique()))
     table = table.merge(seconds[["dataset", "method", "total"]], how="left", on=["dataset", "method"])
     table = table.assign(kappa=table["kind"] == "grid", seconds=table["total"])
@@ -98,23 +98,35 @@ def by_models(frame: pd.DataFrame, inclusion: float = 0.03) -> pd.DataFrame:
 def by_exposure(frame: pd.DataFrame) -> pd.DataFrame:
     """Normalised performance over how often a row is seen, p · n_models, with the grid.
 
-    Variants are normalised among themselves; those that lack a setting the others have are left out.
+    Variants are normalised among themselves; those that lack a setting the others have are left out. The
+    error is that of the difference to the mean of the variants, over repetitions.
     """
-    table = _variants(frame)
-    table = table[table["kind"] == "grid"]
+    table = _variants(frame, lambda v: v.kind == "grid")
     score = normalised_performance(table)
     mean = table.groupby("method")["accuracy"].mean()
     line = table.drop_duplicates("method").set_index("method")[["n_models", "inclusion"]]
     line = line.loc[[name for name in line.index if name in score.index]]
     line["seen"] = (line["n_models"] * line["inclusion"]).round(6)
     line["normalised"], line["accuracy"] = score, mean
+    line["stderr"] = _paired_error(frame, list(line.index)) * (np.ptp(score) / np.ptp(mean[line.index]))
+    line["repetitions"] = table["repetitions"].min()
     return line.reset_index().sort_values(["seen", "n_models"], ignore_index=True)
+
+
+def _paired_error(frame: pd.DataFrame, methods: list[str]) -> pd.Series[float]:
+    """Error, over repetitions, of each method's accuracy over all settings less that of all methods."""
+    rows = checked(frame)
+    rows = even(rows[rows["method"].isin(methods) & rows["percent"].isin(LEVELS)])
+    runs = rows.groupby(["method", "repetition"])["accuracy"].mean().unstack("method")
+    shared = rows.groupby("repetition")["dataset"].nunique() == rows["dataset"].nunique()
+    runs = runs[shared.reindex(runs.index)]
+    return runs.sub(runs.mean(axis=1), axis=0).sem()
 
 
 def _told(table: pd.DataFrame, keys: list[str], *more: str) -> pd.DataFrame:
     place = {name: k for k, name in enumerate(in_order(table["dataset"]))}
     table = table.sort_values(keys, key=lambda c: c.map(place) if c.name == "dataset" else c)
-    return table[[*keys, "accuracy", "std", "repetitions", *more]].reset_index(drop=True)
+    return table[[*keys, "accuracy", "std", "stderr", "repetitions", *more]].reset_index(drop=True)
 
 
 def chosen(frame: pd.DataFrame, value: str = "kappa", method: str = "CDVM5k") -> pd.DataFrame:
@@ -217,35 +229,29 @@ def _bands(often: NDArray[np.float64]) -> list[float]:
     return [float(fraction) for fraction in np.bincount(band, minlength=len(BANDS)) / len(band)]
 
 
-def curves(frame: pd.DataFrame, methods: list[str]) -> pd.DataFrame:
-    """Mean accuracy and standard deviation of some methods at every budget there is."""
+def curves(frame: pd.DataFrame, methods: Collection[str], needed: Collection[str]) -> pd.DataFrame:
+    """Mean accuracy of some methods at every budget there is, on the data sets that have the needed ones."""
     rows = checked(frame)
-    table = means(rows[rows["method"].isin(methods)])
-    return table[["dataset", "method", "percent", "accuracy", "std", "repetitions"]]
+    rows = rows[rows["method"].isin(methods)]
+    there = rows["dataset"][rows["method"].isin(needed)]
+    table = means(even(rows[rows["dataset"].isin(there)]))
+    return table[["dataset", "method", "percent", "accuracy", "std", "stderr", "repetitions"]]
 
 
 def banzhaf_models(frame: pd.DataFrame) -> pd.DataFrame:
     """Banzhaf values from 1,000 and from 10,000 models against Random; empty without the latter."""
-    table = curves(frame, ["Banzhaf", "Banzhaf10k", "Random"])
-    return _where(table, "Banzhaf10k")
+    return curves(frame, ["Banzhaf", "Banzhaf10k", "Random"], ["Banzhaf10k"])
 
 
 def out_of_bag_ends(frame: pd.DataFrame) -> pd.DataFrame:
     """Data-OOB with the lowest values removed first, with the highest, and Random."""
-    table = curves(frame, ["DataOOB", "DataOOB-high", "Random"])
-    return _where(table, "DataOOB-high")
+    return curves(frame, ["DataOOB", "DataOOB-high", "Random"], ["DataOOB-high"])
 
 
 def nestedness(frame: pd.DataFrame) -> pd.DataFrame:
     """Sets optimised for one budget, followed along the others, beside Random."""
     fixed = [name for name in set(frame["method"]) if _FIXED.fullmatch(name)]
-    table = curves(frame, [*fixed, "Random"])
+    table = curves(frame, [*fixed, "Random"], fixed)
     target = [_FIXED.fullmatch(name) for name in table["method"]]
     table["target"] = [float(found[1]) if found else np.nan for found in target]
-    return table[table["dataset"].isin(table["dataset"][table["target"].notna()])].reset_index(drop=True)
-
-
-def _where(table: pd.DataFrame, method: str) -> pd.DataFrame:
-    """The data sets on which a method was run."""
-    there = table["dataset"][table["method"] == method]
-    return table[table["dataset"].isin(there)].reset_index(drop=True)
+    return table

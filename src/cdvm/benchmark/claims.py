@@ -1,21 +1,26 @@
-"""Numbers that texts state, computed from results, and put where the texts name them.
+"""Numbers and tables that texts state, computed from results, and put where the texts name them.
 
 A text marks a number by a name: ``<!--claim clean.refined.above_all-->36 of 36<!--/claim-->``, which a reader
-of the page does not see. A comparison with a rival is told as *wins / losses / undecided* over settings (a
-data set and a budget): won or lost where Wilcoxon's signed-rank test over repetitions has p < 0.05.
+of the page does not see; a whole table likewise, ``clean.table.refinement``. A comparison with a rival is
+told as *wins / losses / undecided* over settings (a data set and a budget): won or lost where Wilcoxon's
+signed-rank test over repetitions has p < 0.05.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
 
-from cdvm.benchmark.results import Results
-from cdvm.benchmark.tables.summary import REFINED, main_rows, means, runtimes
+from cdvm.benchmark.ablations import chosen
+from cdvm.benchmark.protocol import TABULAR
+from cdvm.benchmark.results import ORDER, Results
+from cdvm.benchmark.tables.summary import REFINED, compare_with_paper, main_rows, means, runtimes
 from cdvm.benchmark.tables.wins import BEST_OF, claims, win_counts
+from cdvm.benchmark.tables.write import make_tables
 from cdvm.errors import InputError
 
 __all__ = ["claims_of", "fill_claims", "marked_claims"]
@@ -42,13 +47,22 @@ def claims_of(home: str | Path) -> dict[str, str]:
     Parameters
     ----------
     home : path
-        A directory with one directory for each protocol, as ``cdvm benchmark run --out`` wrote it.
+        A directory with one directory for each protocol, as ``cdvm benchmark run --out`` wrote it; what
+        ``motivation`` holds is shown in tables of the paper's protocol.
     """
     found: dict[str, str] = {}
-    for place in sorted(Path(home).iterdir()):
-        if (place / "protocol.json").exists() and place.name in ("paper", "clean", "noisy"):
-            told = _claims(Results.open(place).frame)
-            found |= {f"{place.name}.{name}": value for name, value in told.items()}
+    for name in ("paper", "clean", "noisy"):
+        if not (Path(home) / name / "protocol.json").exists():
+            continue
+        frame = Results.open(Path(home) / name).frame
+        more = Path(home) / "motivation"
+        shown = [frame, Results.open(more).frame] if name == "paper" and more.exists() else [frame]
+        told = _claims(frame) | _tables(pd.concat(shown).drop_duplicates(ORDER, ignore_index=True))
+        found |= {f"{name}.{claim}": value for claim, value in told.items()}
+    if (pixels := Path(home) / "fashion_mnist" / "pixels.json").exists():
+        told = json.loads(pixels.read_text())
+        found["fashion_mnist.gap"] = f"{100 * told.pop('gap'):.2f}"
+        found["fashion_mnist.seconds"] = f"{sum(told.values()):.0f}"
     if not found:
         raise InputError(
             f"{home} holds no results of a protocol: name the directory above paper, clean and noisy"
@@ -56,15 +70,23 @@ def claims_of(home: str | Path) -> dict[str, str]:
     return found
 
 
+def _tables(frame: pd.DataFrame) -> dict[str, str]:
+    return {f"table.{name}": f"\n\n{report.body(level=3)}\n\n" for name, report in make_tables(frame).items()}
+
+
 def _claims(frame: pd.DataFrame) -> dict[str, str]:
     rows = main_rows(frame)
     contenders = means(rows[rows["method"] != "All"])
-    fewest, most = contenders["repetitions"].min(), contenders["repetitions"].max()
     found = {
         "settings": str(contenders[["dataset", "percent"]].drop_duplicates().shape[0]),
-        "repetitions": f"{most}" if fewest == most else f"{fewest} to {most}",
+        "repetitions": _range(contenders["repetitions"]),
         "core_minutes": f"{_core_seconds(rows) / 60:.0f}",
+        "core_minutes.tabular": f"{_core_seconds(rows[rows['dataset'].isin(TABULAR)]) / 60:.0f}",
     }
+    found |= {
+        f"repetitions.{method}": _range(part["repetitions"]) for method, part in contenders.groupby("method")
+    }
+    found |= _beside_paper(frame) | _chosen(frame) | _lost_classes(rows)
     for line in claims(frame).to_dict("records"):
         name = _name(str(line["claim"]))
         if name is not None:
@@ -75,6 +97,48 @@ def _claims(frame: pd.DataFrame) -> dict[str, str]:
             if line["rival"] != REFINED:
                 undecided = int(line["settings"]) - won - lost
                 found[f"{who}.against.{line['rival']}"] = f"{won} / {lost} / {undecided}"
+    return found
+
+
+def _range(counts: pd.Series[int]) -> str:
+    fewest, most = counts.min(), counts.max()
+    return f"{most}" if fewest == most else f"{fewest} to {most}"
+
+
+def _beside_paper(frame: pd.DataFrame) -> dict[str, str]:
+    """How far each method's means lie from the paper's, where the features are the paper's, too."""
+    table = compare_with_paper(frame)
+    if "difference" not in table.columns:
+        return {}
+    known = table.dropna(subset=["difference"])
+    by = [known["method"], known["method"] + "." + known["dataset"]]
+    return {
+        f"apart.{name}": f"{apart.min():+.3f} to {apart.max():+.3f}"
+        for keys in by
+        for name, apart in known["difference"].groupby(keys)
+    }
+
+
+def _chosen(frame: pd.DataFrame) -> dict[str, str]:
+    """The mean of the kappas that the grid chose, budget by budget."""
+    table = chosen(frame)
+    average = table[table["dataset"] == "all"].groupby("percent")["mean"].first()
+    return {"kappas": ", ".join(f"{value:.2f}" for value in average)} if len(average) else {}
+
+
+def _lost_classes(rows: pd.DataFrame) -> dict[str, str]:
+    """Runs in which no row of some class was answered rightly, by method, where there are any."""
+    if "worst_class" not in rows.columns:
+        return {}
+    found = {}
+    for method, part in rows[rows["method"] != "All"].groupby("method"):
+        cells = part.assign(none=part["worst_class"] == 0).groupby(["dataset", "percent"])["none"]
+        told = [
+            f"{dataset} at {percent:g} % ({int(group.sum())} of {len(group)})"
+            for (dataset, percent), group in cells
+            if group.mean() >= 0.5
+        ]
+        found[f"lost_class.{method}"] = ", ".join(told) or "nowhere"
     return found
 
 

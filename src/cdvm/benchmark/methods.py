@@ -88,8 +88,10 @@ def get_method(name: str) -> Method:
             return Method(name, partial(_followed, n_models=n_models, target=int(match["at"]) / 100))
         options = _MODES[match["mode"] or "grid"]
         return Method(name, partial(_cdvm, n_models=n_models, inclusion=inclusion, **options))
+    if name in valuation_names():
+        return Method(name, partial(_valued, method=name))
     if name in baseline_names():
-        return Method(name, partial(_baseline, method=name))
+        return Method(name, partial(_selected, method=name))
     raise unknown_name("method", name, [*METHODS, *baseline_names()])
 
 
@@ -155,23 +157,19 @@ def _followed(task: Task, *, n_models: int, target: float) -> Answer:
     return [Choice(len(k), k, seconds=seconds) for k in kept], prepared
 
 
-def _baseline(task: Task, *, method: str, **options: Any) -> Answer:
-    """A valuation is preparation, its ranking takes no time; a selector chooses for each budget."""
+def _valued(task: Task, *, method: str, remove: Literal["low", "high"] = "low", **options: Any) -> Answer:
+    """Rows by their values, which are preparation: ranking them takes no time."""
+    values, seconds = task.values(method, **options)
+    return [Choice(budget, values.top(budget, remove=remove)) for budget in task.budgets], seconds
+
+
+def _selected(task: Task, *, method: str) -> Answer:
+    """A selector chooses for each budget."""
+    own: dict[str, Any] = {"seed": task.seed, "n_jobs": task.n_jobs, "progress": False}
     started = time.process_time()
-    selections = select_with(
-        task.split,
-        task.learner,
-        method,
-        task.budgets,
-        seed=task.seed,
-        n_jobs=task.n_jobs,
-        progress=False,
-        **options,
-    )
-    seconds = time.process_time() - started
-    ranked = method in valuation_names()
-    fraction = 0.0 if ranked else seconds / len(selections)
-    return [Choice(len(s), s.rows, seconds=fraction) for s in selections], seconds if ranked else 0.0
+    selections = select_with(task.split, task.learner, method, task.budgets, **own)
+    seconds = (time.process_time() - started) / len(selections)
+    return [Choice(len(s), s.rows, seconds=seconds) for s in selections], 0.0
 
 
 def _influence_optimisation(task: Task, *, by: Literal["accuracy", "validation"]) -> Answer:
@@ -226,10 +224,10 @@ METHODS = {
         Method("CDVM5k-nokappa", partial(_cdvm, n_models=5000, inclusion=0.03, alpha=1.0)),
         Method("InfOpt", partial(_influence_optimisation, by="accuracy")),
         Method("InfOpt-val", partial(_influence_optimisation, by="validation")),
-        Method("DataOOB", partial(_baseline, method="out_of_bag", n_models=1000)),
-        Method("DataOOB-high", partial(_baseline, method="out_of_bag", n_models=1000, remove="high")),
-        Method("Banzhaf", partial(_baseline, method="banzhaf", n_models=1000)),
-        Method("Banzhaf10k", partial(_baseline, method="banzhaf", n_models=10_000)),
+        Method("DataOOB", partial(_valued, method="out_of_bag", n_models=1000)),
+        Method("DataOOB-high", partial(_valued, method="out_of_bag", n_models=1000, remove="high")),
+        Method("Banzhaf", partial(_valued, method="banzhaf", n_models=1000)),
+        Method("Banzhaf10k", partial(_valued, method="banzhaf", n_models=10_000)),
         Method("Random", _random),
         Method("All", _all),
     )

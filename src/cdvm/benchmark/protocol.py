@@ -150,11 +150,11 @@ def get_protocol(name: str) -> Protocol:
     return PROTOCOLS[name]
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=8)
 def _loaded(dataset: str) -> Dataset:
     return load_dataset(dataset)
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=8)
 def _scaled(dataset: str) -> np.ndarray[Any, Any]:
     return _loaded(dataset).standardized().X

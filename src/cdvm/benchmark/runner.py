@@ -59,8 +59,8 @@ def run_benchmark(
     with results.writing():
         wanted = [
             (dataset, repetition, [m.name for m in chosen if m.suits(dataset)])
+            for repetition in range(protocol.repetitions)  # first, so that a run that is stopped is even
             for dataset in dict.fromkeys(datasets)
-            for repetition in range(protocol.repetitions)
         ]
         done = results.done()
         left = [

@@ -1,4 +1,4 @@
-"""One repetition on one data set: its rows, its model, and the attributions its methods share."""
+"""One repetition on one data set: its rows, its model, and the attributions and values its methods share."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from cdvm.learners import Learner
 from cdvm.outcomes.recorded import Outcomes
 from cdvm.outcomes.recording import record_outcomes
 from cdvm.sampling import Design
+from cdvm.valuation import value_rows
+from cdvm.valuation.base import Values
 
 __all__ = ["Choice", "Task"]
 
@@ -49,6 +51,7 @@ class Task:
     repetition: int
     n_jobs: int | None = 1
     _recorded: dict[float, list[tuple[Outcomes, float]]] = field(default_factory=dict)
+    _valued: dict[tuple[Any, ...], tuple[Values, float]] = field(default_factory=dict)
 
     @cached_property
     def split(self) -> Split:
@@ -95,6 +98,16 @@ class Task:
             whole, seconds = whole.merge(piece), seconds + spent
         fraction = min(1.0, n_models / whole.n_models)
         return whole.first(n_models), seconds * fraction
+
+    def values(self, method: str, **options: Any) -> tuple[Values, float]:
+        """Values by the method of that name, computed once, and the seconds that took."""
+        key = (method, *sorted(options.items()))
+        if key not in self._valued:
+            started = time.process_time()
+            own = {"seed": self.seed, "n_jobs": self.n_jobs, "progress": False}
+            found = value_rows(self.split, self.learner, method, **own, **options)
+            self._valued[key] = found, time.process_time() - started
+        return self._valued[key]
 
     def scored(self, sets: list[NDArray[np.int64]]) -> dict[str, NDArray[np.float64]]:
         """Test accuracy, worst-class test accuracy and validation accuracy of a model on each set."""

@@ -110,8 +110,8 @@ def claims(
 ) -> None:
     """Print every number that texts may state, computed from results, or put them into the texts.
 
-    A text marks a number as `<!--claim clean.refined.above_all-->36 of 36<!--/claim-->`. Three numbers with
-    strokes are settings won, lost and undecided by a paired test.
+    A text marks a number as `<!--claim clean.refined.above_all-->36 of 36<!--/claim-->`, and a table in the
+    same way. Three numbers with strokes are settings won, lost and undecided by a paired test.
 
     Example: `cdvm benchmark claims results --fill README.md`
     """
@@ -126,7 +126,7 @@ def claims(
         typer.echo(f"{path}: {'filled' if text != texts[path] else 'as it was'}")
     if not fill:
         for name, value in values.items():
-            typer.echo(f"{name}: {value}")
+            typer.echo(f"{name}: {'a table' if '.table.' in name else value}")
 
 
 def _place(

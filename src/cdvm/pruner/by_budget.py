@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -23,12 +24,13 @@ from cdvm.optimize.conditions import Conditions
 from cdvm.optimize.path import solve_path
 from cdvm.optimize.program import Program
 from cdvm.optimize.rounding import class_floors, keep_classes, loss_of, swap_search, top_rows
-from cdvm.optimize.solvers.dispatch import DENSE_ENTRIES, Method, Solution
+from cdvm.optimize.solvers.dispatch import DENSE_ENTRIES, Method, Solution, resolve_method, solve
 from cdvm.selection import Limit, Selection
 
 __all__ = ["build_program", "select_by_budget"]
 
 _NOTHING = 1e-9  # of the objective: a multiplier that small is rounding
+_TUNING = 1e-3  # certified gap of programs that are compared: closer, the choice changes by chance alone
 _FITS = 5  # for each set that evaluation rows compare, where the learner has randomness
 
 
@@ -81,7 +83,8 @@ def select_by_budget(
     split : Split
     learner : Learner
     alphas, kappas : sequences of float
-        Solved for all combinations; with more than one, evaluation rows say which set's model is best.
+        Solved for all combinations; with more than one, to a gap of 1e-3, evaluation rows say which set's
+        model is best, and the program that is chosen is solved as closely as one alone.
     solver : str
         Method of :func:`cdvm.solve`.
     rounding : {"swap", "top"}
@@ -106,21 +109,24 @@ def select_by_budget(
     for budget in budgets:
         program.replace(budget=budget)  # complains about one that cannot be
     runs = {"n_jobs": n_jobs, "progress": progress}
-    options: dict[str, Any] = {} if tolerance is None else {"tolerance": tolerance}
-    solved = _solve(program, budgets, alphas, kappas, split, solver, rounding, runs, options)
-    scores: dict[bytes, float] = {}
-    if len(alphas) * len(kappas) > 1:
-        scores = _scores(
-            split,
-            learner,
-            [s.rows for group in solved.values() for s in group],
-            seed,
-            runs | {"metric": metric},
-        )
-    best = {
-        budget: max(group, key=lambda s: scores.get(s.rows.tobytes(), -np.inf))  # the first of equals
-        for budget, group in solved.items()
-    }
+    compared = len(alphas) * len(kappas) > 1
+    method = resolve_method(program, solver)
+    roughly = compared and tolerance is None and method == "interior_point"
+    gap = _TUNING if roughly else tolerance
+    precision = {} if gap is None else {"tolerance": gap}
+    solved = _solve(program, budgets, alphas, kappas, split, method, rounding, runs | precision)
+    best, scores = {budget: group[0] for budget, group in solved.items()}, dict[bytes, float]()
+    if compared:
+        score = partial(_scores, split, learner, seed=seed, runs=runs | {"metric": metric})
+        scores = score([s.rows for group in solved.values() for s in group])
+        for budget, group in solved.items():
+            chosen = max(group, key=lambda s: scores.get(s.rows.tobytes(), -np.inf))  # the first of equals
+            best[budget] = chosen
+            if roughly:
+                best[budget] = _round(chosen.program, solve(chosen.program, method), split, rounding)
+                if (key := best[budget].rows.tobytes()) not in scores:  # among the same sets as the others
+                    found = score([best[budget].rows, *(s.rows for s in group)])
+                    scores |= {key: found[key]} if key in found else {}
     seconds = (time.perf_counter() - started) / len(budgets)
     selections = []
     for budget in budgets:
@@ -154,13 +160,12 @@ def _solve(
     alphas: Sequence[float],
     kappas: Sequence[float | Literal["auto"]],
     split: Split,
-    solver: Method,
+    method: Method,
     rounding: Literal["swap", "top"],
     runs: dict[str, Any],
-    options: dict[str, Any],
 ) -> dict[Any, list[_Solved]]:
     """Rows for each budget and each alpha and kappa."""
-    solutions = solve_path(program, budgets, alphas, kappas, method=solver, **runs, **options)
+    solutions = solve_path(program, budgets, alphas, kappas, method=method, **runs)
     rounded: dict[int, _Solved] = {}
     with Progress("rounded programs", len(solutions), enabled=runs["progress"]) as bar:
         programs = [program.replace(budget=s, alpha=a, kappa=k) for s, a, k in solutions]
@@ -212,7 +217,7 @@ def _round_within(
 
 
 def _scores(
-    split: Split, learner: Learner, sets: list[NDArray[np.int64]], seed: int, runs: dict[str, Any]
+    split: Split, learner: Learner, sets: list[NDArray[np.int64]], *, seed: int, runs: dict[str, Any]
 ) -> dict[bytes, float]:
     """The score on the evaluation rows of each set's model, equal sets trained once."""
     distinct = {rows.tobytes(): rows for rows in sets}

@@ -9,7 +9,17 @@ import numpy as np
 import pandas as pd
 
 from cdvm.benchmark import ablations
-from cdvm.benchmark.figures.style import GREY, Style, draw_curve, legend_below, new_figure, panels, style_of
+from cdvm.benchmark.figures.style import (
+    GREY,
+    Style,
+    draw_curve,
+    legend_below,
+    new_figure,
+    note_below,
+    panels,
+    style_of,
+    told_repetitions,
+)
 from cdvm.benchmark.published import RUNTIMES
 from cdvm.benchmark.tables import summary
 from cdvm.plots import PALETTE
@@ -40,9 +50,13 @@ def motivation(frame: pd.DataFrame) -> Figure | None:
     figure, axes = panels(len(drawn), height=2.3)
     for ax, (draw, table) in zip(axes, drawn, strict=True):
         dataset = "cifar10" if "cifar10" in set(table["dataset"]) else summary.in_order(table["dataset"])[0]
-        draw(ax, table[table["dataset"] == dataset])
-        ax.set(title=f"{ax.get_title()} ({dataset})", xlabel="rows kept, %", ylabel="test accuracy")
+        part = table[table["dataset"] == dataset]
+        draw(ax, part)
+        count = int(part["repetitions"].min())
+        ax.set(title=f"{ax.get_title()}\n{dataset}, {count} repetition{'s' * (count > 1)}")
+        ax.set(xlabel="rows kept, %", ylabel="test accuracy")
         ax.legend(fontsize=7)
+    note_below(figure, "bands: two standard errors of the mean")
     return figure
 
 
@@ -131,7 +145,9 @@ def _trade_off(ax: Axes, table: pd.DataFrame) -> None:
     ax.set_xscale("log")
     _legend_beside(ax)
     ax.set(
-        xlabel="seconds (hollow: the paper's)", ylabel="normalised performance", title="speed and accuracy"
+        xlabel="seconds of one core (hollow: the paper's, of the clock)",
+        ylabel="normalised performance",
+        title="speed and accuracy",
     )
 
 
@@ -148,12 +164,15 @@ def _exposure(ax: Axes, table: pd.DataFrame) -> None:
         ("3,000 to 10,000 models, p = 3 %", table[table["inclusion"] == 0.03], Style(PALETTE[0], "o")),
     ):
         if len(part) > 1:
-            ax.plot(part["seen"], part["normalised"], color=style.color, marker=style.marker, label=name)
+            error = 2 * part["stderr"] if part["stderr"].notna().all() else None
+            options: dict[str, Any] = {"color": style.color, "marker": style.marker, "capsize": 2}
+            ax.errorbar(part["seen"], part["normalised"], error, label=name, **options)
     ax.legend(fontsize=7)
+    count = int(table["repetitions"].min())
     ax.set(
         xlabel="times a row is seen, p · n_models",
         ylabel="normalised performance",
-        title="how often rows are seen",
+        title=f"how often rows are seen, {count} repetition{'s' * (count > 1)}",
     )
 
 
@@ -242,7 +261,7 @@ def _by_dataset(
             draw_curve(ax, part[part[column] == value], style, label, linestyle=line)
         ax.set(title=dataset, ylabel="test accuracy" if number % 3 == 0 else "")
         ax.set_xlabel("rows kept, %" if number + 3 >= len(datasets) else "")
-    legend_below(figure, axes, columns=columns)
+    legend_below(figure, axes, columns=columns, note=told_repetitions(table, hollow=False))
     return figure
 
 

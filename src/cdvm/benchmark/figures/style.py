@@ -22,10 +22,12 @@ __all__ = [
     "draw_curve",
     "legend_below",
     "new_figure",
+    "note_below",
     "panels",
     "print_style",
     "save",
     "style_of",
+    "told_repetitions",
 ]
 
 _BLUE, _VERMILION, _GREEN, _PURPLE, _ORANGE, _SKY, _BLACK = PALETTE
@@ -102,23 +104,53 @@ def panels(count: int, *, across: int = 3, height: float = 2.3) -> tuple[Figure,
 
 
 def draw_curve(ax: Axes, table: pd.DataFrame, style: Style, label: str, **options: Any) -> None:
-    """Accuracy over percent, with a marker at each budget."""
+    """Accuracy over percent, a marker at each budget, and a band of two standard errors of the mean.
+
+    Means of fewer repetitions than most of the table's figure are hollow: ``most`` names their number.
+    """
+    most = options.pop("most", None)
     part = table.sort_values("percent")
     shown: dict[str, Any] = {"color": style.color, "marker": style.marker, "label": label} | options
-    ax.plot(part["percent"].to_numpy(), part["accuracy"].to_numpy(), **shown)
+    if most is not None and len(part) and part["repetitions"].max() < most:
+        shown["markerfacecolor"] = "white"
+    at, mean = part["percent"].to_numpy(), part["accuracy"].to_numpy()
+    ax.plot(at, mean, **shown)
+    if "stderr" in part.columns and part["stderr"].notna().all():
+        error = 2 * part["stderr"].to_numpy()
+        ax.fill_between(at, mean - error, mean + error, color=style.color, alpha=0.15, linewidth=0)
+
+
+def told_repetitions(table: pd.DataFrame, *, hollow: bool = True) -> str:
+    """How many repetitions stand behind the means of a figure, and what its bands are."""
+    fewest, most = int(table["repetitions"].min()), int(table["repetitions"].max())
+    text = f"{most} repetition{'s' * (most > 1)}"
+    if fewest < most:
+        thin = table[table["repetitions"] < most]
+        names = thin["method"] + " on " + thin["dataset"] if hollow else thin["dataset"]
+        counts = dict(zip(names, thin["repetitions"], strict=True))
+        told = ", ".join(f"{name} {count}" for name, count in counts.items())
+        text += f" ({'hollow, ' * hollow}fewer: {told})"
+    return text + "; bands: two standard errors of the mean" * (most > 1)
+
+
+def note_below(figure: Figure, text: str) -> None:
+    """A small line below everything."""
+    figure.supxlabel(text, fontsize=7, color=GREY)
 
 
 def legend_below(
-    figure: Figure, axes: Sequence[Axes], *, columns: int = 5, first: Sequence[str] = ()
+    figure: Figure, axes: Sequence[Axes], *, columns: int = 5, first: Sequence[str] = (), note: str = ""
 ) -> None:
-    """One legend for all panels, each name once, some of them first."""
+    """One legend for all panels, each name once, some of them first; a note stands above it."""
     found: dict[str, Any] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
     names = [*(name for name in first if name in found), *(name for name in found if name not in first)]
     columns = min(columns, max(int(figure.get_figwidth() / 1.4), 1))
-    figure.legend([found[name] for name in names], names, loc="outside lower center", ncols=columns)
+    handles = [found[name] for name in names]
+    place: dict[str, Any] = {"loc": "outside lower center", "ncols": columns, "title_fontsize": 7}
+    figure.legend(handles, names, title=note or None, **place)
 
 
 def save(figure: Figure, directory: Path, name: str) -> list[Path]:

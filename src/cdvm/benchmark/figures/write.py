@@ -1,5 +1,6 @@
 """Every figure of the paper, drawn from results: ours solid, the paper's dashed in the same colour.
 
+The paper's curves stand where the features are the paper's, too.
 Figures whose rows are missing are left out, and named.
 """
 
@@ -16,7 +17,16 @@ import pandas as pd
 from cdvm._runtime.progress import Progress
 from cdvm.benchmark.figures import ablations as figure_ablations
 from cdvm.benchmark.figures import clusters as figure_clusters
-from cdvm.benchmark.figures.style import GREY, draw_curve, legend_below, panels, print_style, save, style_of
+from cdvm.benchmark.figures.style import (
+    GREY,
+    draw_curve,
+    legend_below,
+    panels,
+    print_style,
+    save,
+    style_of,
+    told_repetitions,
+)
 from cdvm.benchmark.tables import summary
 
 if TYPE_CHECKING:
@@ -40,40 +50,39 @@ def main_results(frame: pd.DataFrame) -> Figure | None:
     """Test accuracy over the fraction of rows kept, a panel for each data set."""
     table = summary.compare_with_paper(frame)
     datasets = summary.in_order(table["dataset"])
+    tuned = {"CDVM"} if "CDVM5k" in set(table["method"]) else set()
+    table = table[~table["method"].isin(_LEFT_OUT | tuned)]
+    whole = summary.means(summary.main_rows(frame)).query("method == 'All'").set_index("dataset")["accuracy"]
     figure, axes = panels(len(datasets))
     for number, (ax, dataset) in enumerate(zip(axes, datasets, strict=True)):
-        _main_panel(ax, table[table["dataset"] == dataset])
+        _main_panel(ax, table[table["dataset"] == dataset], int(table["repetitions"].max()))
+        if dataset in whole.index:
+            ax.axhline(whole[dataset], color="black", linestyle=":", linewidth=1, label="all rows")
         ax.set_title(dataset)
         ax.set_ylabel("test accuracy" if number % 3 == 0 else "")
         ax.set_xlabel("rows kept, %" if number + 3 >= len(datasets) else "")
-    if "paper" in table.columns:
+    if "paper" in table.columns and table["paper"].notna().any():
         axes[0].plot([], [], color=GREY, linestyle="--", linewidth=0.9, label="the paper's")
-    legend_below(figure, axes, first=summary.in_order(table["method"]))
+    legend_below(figure, axes, first=summary.in_order(table["method"]), note=told_repetitions(table))
     return figure
 
 
-def _main_panel(ax: Axes, table: pd.DataFrame) -> None:
-    tuned = {"CDVM"} if "CDVM5k" in set(table["method"]) else set()
-    methods = [m for m in summary.in_order(table["method"]) if m not in _LEFT_OUT | tuned]
-    for number, method in enumerate(methods):
+def _main_panel(ax: Axes, table: pd.DataFrame, most: int) -> None:
+    left_out = []
+    for number, method in enumerate(summary.in_order(table["method"])):
         rows, style = table[table["method"] == method].sort_values("percent"), style_of(method, number)
-        if method == "Random":
-            low, high = rows["accuracy"] - rows["std"], rows["accuracy"] + rows["std"]
-            ax.fill_between(rows["percent"], low, high, color=style.color, alpha=0.15, linewidth=0)
-        draw_curve(ax, rows, style, method, zorder=3)
-        if "paper" in rows.columns:
-            stated = rows.dropna(subset=["paper"])
+        draw_curve(ax, rows, style, method, zorder=3, most=most)
+        stated = rows.dropna(subset=["paper"]) if "paper" in rows.columns else rows.iloc[:0]
+        if len(stated) and stated["paper"].min() < table["accuracy"].min() - np.ptp(table["accuracy"]) / 2:
+            # would flatten all the rest
+            low, high = stated["paper"].min(), stated["paper"].max()
+            left_out.append(f"not drawn: the paper's {method}, {low:.2f} to {high:.2f}")
+        elif len(stated):
             options: dict[str, Any] = {"linestyle": (0, (3, 2)), "linewidth": 0.9, "alpha": 0.75}
             ax.plot(stated["percent"], stated["paper"], color=style.color, zorder=2, **options)
-    if "paper" in table.columns:
-        # the paper's InfOpt falls far below all else on pol and would flatten the rest
-        known = table["paper"].where(table["method"] != "InfOpt")
-        bottom = float(np.nanmin(table["accuracy"].combine(known, np.fmin)))
-        top = float(np.nanmax(table["accuracy"].combine(table["paper"], np.fmax)))
-        ax.set_ylim(bottom - 0.05 * (top - bottom), top + 0.05 * (top - bottom))
-    whole = table[table["method"] == "All"]["accuracy"]
-    if len(whole):
-        ax.axhline(whole.iloc[0], color="black", linestyle=":", linewidth=1, label="all rows")
+    if left_out:
+        place: dict[str, Any] = {"transform": ax.transAxes, "ha": "right", "va": "bottom"}
+        ax.text(1.0, 0.01, "\n".join(left_out), fontsize=6, color=GREY, **place)
 
 
 # name: the function, and the methods it needs, for the reader of a note

@@ -44,28 +44,32 @@ def by_models(frame: pd.DataFrame) -> Report | None:
     )
 
 
-def _spread(name: str, title: str, data: pd.DataFrame, keys: list[str]) -> Report:
+def _spread(file: str, title: str, data: pd.DataFrame, keys: list[str]) -> Report:
     """A line for each variant and a column for each budget."""
     levels = sorted(data["percent"].unique(), reverse=True)
-    count = data["repetitions"].max()
-    whole = data[data["repetitions"] == count]
-    best = whole.groupby(["dataset", "percent"])["accuracy"].max().to_dict()
+    best = data.groupby(["dataset", "percent"])["accuracy"].max().to_dict()
     groups: dict[str, list[list[Cell]]] = {}
     for (dataset, *variant), part in data.groupby(["dataset", *keys], sort=False):
         at = {row["percent"]: row for _, row in part.iterrows()}
-        cells = [_cell(at[lv], count, best.get((dataset, lv))) if lv in at else Cell("") for lv in levels]
+        cells = [_cell(at[lv], best[dataset, lv]) if lv in at else Cell("") for lv in levels]
         shown = [Cell(("yes" if v else "no") if isinstance(v, bool) else f"{v:g}") for v in variant]
-        groups.setdefault(str(dataset), []).append([*shown, *cells])
+        count = int(part["repetitions"].iloc[0])
+        name = f"{dataset}, {count} repetition{'s' * (count > 1)}"
+        groups.setdefault(name, []).append([*shown, *cells])
     headings = [*(key.replace("_", " ") for key in keys), *(f"{level:g} %" for level in levels)]
-    note = f"Test accuracy, mean over {count} repetitions; where there are fewer, their number stands behind."
-    return Report(name, title, data, headings, groups, note, len(keys))
+    note = (
+        "Test accuracy, mean ± standard error over the repetitions that all variants have; bold is the best, "
+        "and what is within one standard error of it."
+    )
+    return Report(file, title, data, headings, groups, note, len(keys))
 
 
-def _cell(row: pd.Series[float], count: int, best: float | None) -> Cell:
-    """An accuracy; bold is the best of those with all repetitions."""
-    thin = row["repetitions"] < count
-    text = f"{row['accuracy']:.3f}" + (f" (n = {row['repetitions']:.0f})" if thin else "")
-    return Cell(text, "", not thin and best is not None and row["accuracy"] >= best)
+def _cell(row: pd.Series[float], best: float) -> Cell:
+    """An accuracy and its error; without an error nothing is best."""
+    if pd.isna(row["stderr"]):
+        return Cell(f"{row['accuracy']:.3f}")
+    text = f"{row['accuracy']:.3f} ± {row['stderr']:.3f}"
+    return Cell(text, "", row["accuracy"] >= best - row["stderr"])
 
 
 def by_exposure(frame: pd.DataFrame) -> Report | None:
@@ -73,8 +77,11 @@ def by_exposure(frame: pd.DataFrame) -> Report | None:
     data = ablations.by_exposure(frame)
     if len(data) < 2:
         return None
-    formats = {"normalised": ".3f", "accuracy": ".3f"}
-    note = "Seen: p · n_models, the models a row is part of on average. Normalised among these variants."
+    formats = {"normalised": ".3f", "accuracy": ".3f", "stderr": ".3f"}
+    note = (
+        "Seen: p · n_models, the models a row is part of on average. Normalised among these variants, with "
+        "the standard error of the difference to their mean."
+    )
     return plain_report("by_exposure", "CDVM over p · n_models", data, formats, note=note)
 
 
@@ -171,4 +178,7 @@ def _curves(name: str, title: str, data: pd.DataFrame) -> Report | None:
     wide = wide[summary.in_order(wide.columns)].reset_index().rename_axis(columns=None)
     formats = {str(c): ".3f" for c in wide.columns[2:]} | {"percent": "g"}
     shown = plain_report(name, title, wide, formats, headings=_PERCENT, by="dataset")
-    return Report(name, title, data, shown.headings, shown.groups, "Test accuracy, mean over repetitions.")
+    counts = data.groupby("dataset", sort=False)["repetitions"].first()
+    told = ", ".join(f"{dataset} {count}" for dataset, count in counts.items())
+    note = f"Test accuracy, mean over the repetitions that all of them have: {told}."
+    return Report(name, title, data, shown.headings, shown.groups, note)

@@ -58,12 +58,17 @@ class Report:
     def markdown(self) -> str:
         """As Markdown; a heading for each group."""
         parts = [f"# {self.title}"] + ([self.note] if self.note else [])
+        return "\n\n".join([*parts, self.body()]) + "\n"
+
+    def body(self, level: int = 2) -> str:
+        """The table as Markdown, without its title and note; groups have headings of a level."""
+        parts = []
         rule = ["---"] * self.left + ["---:"] * (len(self.headings) - self.left)
         for group, lines in self.groups.items():
             rows = [self.headings, rule, *([_in_markdown(cell) for cell in line] for line in lines)]
             table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-            parts += [f"## {group}"] * bool(group) + [table]
-        return "\n\n".join(parts) + "\n"
+            parts += [f"{'#' * level} {group}"] * bool(group) + [table]
+        return "\n\n".join(parts)
 
     def csv(self) -> str:
         """The numbers as CSV, with six decimals."""
