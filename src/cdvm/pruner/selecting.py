@@ -152,7 +152,7 @@ class BudgetSelector(Resampler):
         """How good sets of several sizes are, on rows that had no part in choosing them.
 
         Everything is done anew without each fold of the rows, and asked of it
-        (:mod:`cdvm.evaluation.cross_fitting`); sets are refined as by :meth:`smallest`, but not at low effort.
+        (:mod:`cdvm.evaluation.cross_fitting`); sets are refined as by :meth:`smallest`, not at low effort.
 
         Parameters
         ----------
