@@ -33,6 +33,14 @@ def test_it_says_what_python_says(rows, csv, command, tmp_path):
     assert again[1] == out
 
 
+def test_rows_are_explained_beside_those_that_prune_keeps(rows, csv, command):
+    given = ["--keep", "10%", "--ignore", "region", "--effort", "low", "--row", 3]
+    code, out, err = command("explain", csv, *FAST, *given)
+    assert code == 0, err
+    pruner = CDVM("ridge", effort="low", n_models=200, random_state=0, n_jobs=1, progress=False).fit(*rows)
+    assert out.strip() == str(pruner.explain(3, pruner.select(0.1)))
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [

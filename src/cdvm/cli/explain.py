@@ -15,6 +15,7 @@ from cdvm.cli.options import (
     Cost,
     DatasetName,
     DropIf,
+    EffortName,
     EvaluationRows,
     Groups,
     Ignore,
@@ -59,6 +60,7 @@ def explain(
     refine: Annotated[
         bool, typer.Option("--refine", help="Improve the chosen rows by retraining models on them.")
     ] = False,
+    effort: EffortName = None,
     scale: Scale = None,
     keep_if: KeepIf = "",
     drop_if: DropIf = "",
@@ -96,7 +98,8 @@ def explain(
         models=models,
         inclusion=inclusion,
         tune=tune,
-        refine=refine,
+        refine=refine or None,
+        effort=effort,
         store=store,
         seed=seed,
         jobs=jobs,

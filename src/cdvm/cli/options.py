@@ -24,6 +24,7 @@ __all__ = [
     "Cost",
     "DatasetName",
     "DropIf",
+    "EffortName",
     "EvaluationRows",
     "Force",
     "Groups",
@@ -100,6 +101,14 @@ Scale = Annotated[
     typer.Option("--scale/--no-scale", help="Standardise features for the models.", show_default="scale"),
 ]
 
+EffortName = Annotated[
+    str | None,
+    typer.Option(
+        "--effort",
+        help="low: the program alone; medium, high: compare several ways by training the learner itself.",
+        show_default="medium; low with --alpha, --kappa, --tune, --refine or conditions",
+    ),
+]
 MetricName = Annotated[
     str,
     typer.Option(

@@ -20,6 +20,7 @@ from cdvm.cli.options import (
     Cost,
     DatasetName,
     DropIf,
+    EffortName,
     EvaluationRows,
     Groups,
     Ignore,
@@ -104,13 +105,7 @@ def prune(
         int | None,
         typer.Option(help="Models to train while refining, at most.", show_default="up to 3000, or 9000"),
     ] = None,
-    effort: Annotated[
-        str | None,
-        typer.Option(
-            help="low: the program alone; medium, high: compare several ways by training the learner itself.",
-            show_default="medium; low with --alpha, --kappa, --tune, --refine or conditions",
-        ),
-    ] = None,
+    effort: EffortName = None,
     proxy: Annotated[
         str | None,
         typer.Option(
