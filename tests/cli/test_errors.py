@@ -120,7 +120,18 @@ def test_warnings_in_worker_processes_do_not_leak(tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.standard_normal((60, 3)), columns=list("abc")).assign(y=np.arange(60) % 2)
     frame.to_csv(tmp_path / "t.csv", index=False)
-    words = ["prune", "t.csv", "--target", "y", "--learner", "LinearDiscriminantAnalysis", "--models", "60"]
+    words = [
+        "prune",
+        "t.csv",
+        "--target",
+        "y",
+        "--learner",
+        "LinearDiscriminantAnalysis",
+        "--models",
+        "60",
+        "--effort",
+        "low",
+    ]
     done = subprocess.run(
         [sys.executable, "-m", "cdvm", *words, "--inclusion", "0.1", "--jobs", "2"],
         cwd=tmp_path,

@@ -30,7 +30,7 @@ def test_parts_of_a_run_serve_the_whole(run, tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr("cdvm.outcomes.recording._outcomes_of", refuse)
-        run("prune", *WINE, "--models", "130", "--store", whole, "--keep", "12")
+        run("prune", *WINE, "--models", "130", "--store", whole, "--keep", "12", "--effort", "low")
     assert sorted(whole.iterdir()) == files
     assert Outcomes.load(whole).n_models == 130
 

@@ -464,7 +464,7 @@ def test_verbose_tells_how_far_the_work_is_without_a_terminal(tmp_path):
         "import cdvm._runtime.progress as p; p._PATIENCE = 0.0; p._LogLine.pause = 0.01\n"
         "from cdvm.cli import main; main()",
     ]
-    more = ["prune", "--dataset", "wine", "--keep", "10%", "--models", "300"]
+    more = ["prune", "--dataset", "wine", "--keep", "10%", "--models", "300", "--effort", "low"]
     told = [
         subprocess.run([*words, *first, *more], capture_output=True, text=True, cwd=tmp_path, check=True)
         for first in ([], ["--verbose"])

@@ -291,11 +291,12 @@ def test_where_nothing_is_better_random_rows_are_kept(moons):
     ("proxy", "size", "fits"),
     [
         ("ridge", 100_000, 3000),  # rows of a linear model hardly cost anything
-        ("naive_bayes", 100, 3000),
-        ("naive_bayes", 400, 1000),  # 400,000 rows in all
-        ("naive_bayes", 1500, 500),  # as many models all the same,
-        ("naive_bayes", 8000, 250),  # as long as they have two million rows
-        ("naive_bayes", 100_000, 128),
+        ("forest", 100, 3000),
+        ("forest", 250, 1600),  # 400,000 rows in all
+        ("naive_bayes", 250, 1000),  # not trained together
+        ("forest", 1500, 500),  # as many models all the same,
+        ("forest", 8000, 250),  # as long as they have two million rows
+        ("forest", 100_000, 128),
     ],
 )
 def test_searches_take_as_many_models_as_their_rows_allow(moons, proxy, size, fits):

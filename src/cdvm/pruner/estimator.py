@@ -128,7 +128,7 @@ class CDVM(Growing, BaseEstimator):  # type: ignore[misc]
     --------
     >>> from sklearn.datasets import load_wine
     >>> X, y = load_wine(return_X_y=True)
-    >>> pruner = CDVM(learner="naive_bayes", n_models=200, inclusion=0.1, n_jobs=1, random_state=0)
+    >>> pruner = CDVM(learner="ridge", n_models=200, inclusion=0.1, n_jobs=1, random_state=0)
     >>> keep = pruner.fit(X, y).select(12)
     >>> len(keep), X[keep.indices].shape
     (12, (12, 13))

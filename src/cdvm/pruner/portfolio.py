@@ -31,7 +31,14 @@ from cdvm.evaluation.domain import told_apart
 from cdvm.evaluation.refinement.fractions import Strata, learn_fractions, stratify
 from cdvm.evaluation.refinement.refine import default_fits, refine
 from cdvm.evaluation.refinement.scorer import HeldOutScorer, RowScores
-from cdvm.learners import Learner, LogisticLearner, NeighborsLearner, PaperLearner, RidgeLearner
+from cdvm.learners import (
+    Learner,
+    LogisticLearner,
+    NeighborsLearner,
+    PaperLearner,
+    RidgeLearner,
+    SklearnLearner,
+)
 from cdvm.optimize.conditions import Conditions
 from cdvm.optimize.room import random_sets_within
 from cdvm.optimize.rounding import class_floors, with_classes
@@ -57,6 +64,7 @@ _FRACTIONS = 480  # models for the fractions over strata
 _ROWS = 400_000  # of all models of a search by trees and the like, about
 _USUAL_FITS, _MOST_ROWS = 500, 2_000_000  # so many models all the same, as long as these are their rows
 _LEAST_FITS = 128
+_ONE_BY_ONE = 1000  # models of a search that are not trained together, at most
 _NOTHING = 1e-12  # of a weight
 _OF_A_CLASS = 2  # rows at least, of those drawn
 
@@ -220,6 +228,8 @@ class Portfolio:
         """Models of a search on sets of a size: thousands where the rows of a model hardly cost anything."""
         if isinstance(self.proxy, LogisticLearner | RidgeLearner | NeighborsLearner | PaperLearner):
             return fits
+        if isinstance(self.proxy, SklearnLearner):
+            fits = min(fits, _ONE_BY_ONE)
         least = max(_LEAST_FITS, min(_USUAL_FITS, _MOST_ROWS // size))
         return min(fits, max(_ROWS // size, least))
 
