@@ -79,9 +79,11 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
         for number, (mutant, digest) in enumerate(asked["mutants"].items()):
             order = [test for test in _order(function_of(mutant), found, noticed) if test not in unsound]
             items = [(tests[test], found["computing"][test]) for test in order]
-            if number % _CONTROL == 0 and (who := _fork(lambda i=items: _try("none", i, asked["seconds"]))):
-                unsound.append(who)  # what it noticed counts for nothing
-                Path(asked["unsound"]).write_text(json.dumps(unsound))
+            if number % _CONTROL == 0 and items:
+                who = _fork(lambda i=items: _try("none", i, asked["seconds"]))
+                if who:
+                    unsound.append(who)  # what it noticed counts for nothing
+                    Path(asked["unsound"]).write_text(json.dumps(unsound))
             before = os.times().children_user + os.times().children_system
             who = _fork(lambda m=mutant, i=items: _try(m, i, asked["seconds"])) if items else ""
             seconds = os.times().children_user + os.times().children_system - before

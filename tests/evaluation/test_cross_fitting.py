@@ -2,11 +2,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, r2_score
 
-from cdvm import CDVM, Subsets
+from cdvm import CDVM, InputError, Split, Subsets
 from cdvm.evaluation.cross_fitting import cross_fit
 from cdvm.evaluation.metrics import make_metric
+from cdvm.learners import make_learner
 
 
 def first_rows(pruner, metric=None, folds=4):
@@ -95,3 +96,31 @@ def test_sets_are_compared_on_the_rows_outside_both(pruner):
     assert point.set_error == pytest.approx(np.sqrt(max(np.mean(squares) / 2, 0)), abs=1e-12)
     assert point.set_error > 0
     assert point.one_set_error == pytest.approx(point.set_error * np.sqrt(1.25))
+
+
+def test_the_loss_of_a_regression_has_the_error_of_its_own_differences(rng):
+    X = rng.normal(size=(80, 2))
+    split = Split.from_arrays(X, X @ [1.0, 2.0] + rng.normal(size=80), task="regression", random_state=0)
+    split, learner, seen = split.out_of_bag(), make_learner("ridge_regression"), []
+
+    def fit(held):
+        seen.append(held)
+        return np.arange
+
+    fitted = cross_fit(split, learner, make_metric(None, split), fit, folds=4, n_jobs=1, progress=False)
+    point = fitted.point(0.2)
+    y = np.concatenate([held.y for held in seen])
+    answers = []
+    for held in seen:
+        n = held.split.n_rows
+        sets = [np.arange(round(0.2 * n)), np.arange(n)]
+        answers.append(learner.bind(held.split, held.X).predict(Subsets.of(sets, n)))
+    few, whole = (np.concatenate([a[k] for a in answers]) for k in (0, 1))
+    assert point.score == pytest.approx(r2_score(y, few), abs=1e-6)
+    assert point.all_rows == pytest.approx(r2_score(y, whole), abs=1e-6)
+    apart = ((few - y) ** 2 - (whole - y) ** 2) / y.var()
+    more = np.r_[apart, np.abs(apart).max(), -np.abs(apart).max()]
+    assert point.loss_error == pytest.approx(more.std(ddof=1) / np.sqrt(len(more)), rel=1e-5)
+    assert fitted.curve([0.2], progress=False).metric == "R2"
+    with pytest.raises(InputError, match="folds=30: use at least 2, and no more than a quarter of"):
+        cross_fit(split, learner, make_metric(None, split), fit, folds=30)

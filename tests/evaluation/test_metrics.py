@@ -161,3 +161,62 @@ def test_metrics_that_are_none():
         CDVM(metric="f1", effort="low").fit(X, y)
     with pytest.raises(InputError, match="metric='mae' does not fit a classification task"):
         CDVM(metric="mae", refine=True).fit(X, y)
+
+
+@pytest.mark.parametrize("which", ["split", "three"])
+def test_scores_of_any_answers_are_scikit_learns(which, request, rng):
+    data = request.getfixturevalue(which)
+    k, y = data.n_classes, rng.integers(0, data.n_classes, 50)
+    labels = rng.integers(0, k, (3, 50))
+    chances = rng.dirichlet(np.ones(k), (3, 50))
+
+    def by_model(function, answers):
+        return pytest.approx([function(y, one) for one in answers])
+
+    def score(name, answers):
+        return make_metric(name, data).score(data, y, answers)
+
+    assert score("accuracy", labels) == by_model(metrics.accuracy_score, labels)
+    assert score("balanced_accuracy", labels) == by_model(metrics.balanced_accuracy_score, labels)
+    assert score("f1_macro", labels) == by_model(lambda y, a: metrics.f1_score(y, a, average="macro"), labels)
+    assert score("matthews_corrcoef", labels) == by_model(metrics.matthews_corrcoef, labels)
+    assert score("log_loss", chances) == by_model(lambda y, a: -metrics.log_loss(y, a), chances)
+    if k == 2:
+        assert score("f1", labels) == by_model(metrics.f1_score, labels)
+        apart = chances[..., 1] - chances[..., 0]
+        assert score("roc_auc", chances) == pytest.approx([metrics.roc_auc_score(y, a) for a in apart])
+        scorer = metrics.get_scorer("roc_auc")
+        assert make_metric(scorer).needs == "scores"
+        assert score(scorer, chances) == pytest.approx([metrics.roc_auc_score(y, a) for a in apart])
+    else:
+        expected = [metrics.roc_auc_score(y, a, multi_class="ovr") for a in chances]
+        assert score("roc_auc", chances) == pytest.approx(expected)
+        assert score("roc_auc_ovr", chances) == pytest.approx(expected)
+
+
+def test_scores_of_any_targets_are_scikit_learns(rng):
+    data = Split.from_arrays(rng.normal(size=(40, 2)), rng.normal(size=40), task="regression", random_state=0)
+    y, answers = 3 * rng.normal(size=30), rng.normal(size=(4, 30))
+    for name, function, sign in (
+        ("r2", metrics.r2_score, 1),
+        ("mae", metrics.mean_absolute_error, -1),
+        ("neg_root_mean_squared_error", metrics.root_mean_squared_error, -1),
+    ):
+        found = make_metric(name, data).score(data, y, answers)
+        assert found == pytest.approx([sign * function(y, one) for one in answers])
+
+
+def test_a_label_never_trained_on_is_never_right(split):
+    y = np.array([0, -1, 1, -1])
+    found = make_metric("accuracy", split).score(split, y, np.array([[0, 0, 1, 1]]))
+    assert found == pytest.approx([0.5])
+    chances = np.array([[[0.9, 0.1], [0.5, 0.5], [0.2, 0.8], [1.0, 0.0]]])
+    worst = -np.log(np.finfo(np.float32).eps)
+    expected = -np.mean([-np.log(0.9), worst, -np.log(0.8), worst])
+    assert make_metric("log_loss", split).score(split, y, chances) == pytest.approx([expected])
+    # three labels, each of which counts the same: one right, one never, one right
+    assert make_metric("balanced_accuracy", split).score(split, y, np.array([[0, 0, 1, 1]])) == pytest.approx(
+        [2 / 3]
+    )
+    # a scorer is shown the others
+    assert make_metric("matthews_corrcoef", split).score(split, y, np.array([[0, 0, 1, 1]])) == [1.0]

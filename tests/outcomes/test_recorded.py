@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdvm import Design, InputError, Outcomes, StoreError
+from cdvm import Design, InputError, Outcomes, StoreError, merge_stores
 from cdvm.outcomes.recorded import gather_chunks
-from cdvm.outcomes.store import Chunk
+from cdvm.outcomes.store import Chunk, Store
 
 DESIGN = Design(20, 0.3, seed=1)
 MANIFEST = {"design": DESIGN.describe(), "n_evaluation": 11, "learner": {"name": "x"}}
@@ -160,3 +160,23 @@ def test_how_many_models_answered_with_a_constant():
     assert not outcomes([0], "scores").binary
     assert outcomes([0], "answers").answers is not None
     assert outcomes([0], "scores").answers is None
+
+
+def test_stores_merge_where_no_two_of_them_share_a_model(tmp_path):
+    parts = [range(4), range(4, 6), range(9, 12)]
+    paths = [outcomes(part).save(tmp_path / str(k)) for k, part in enumerate(parts)]
+    merged = merge_stores(tmp_path / "all", *paths, progress=False)
+    assert_same(merged, outcomes([*range(6), 9, 10, 11]))
+    assert Store(tmp_path / "all").requested() == [(0, 4), (4, 6), (9, 12)]
+    assert_same(merge_stores(tmp_path / "one", paths[1], progress=False), outcomes(range(4, 6)))
+    again = outcomes([2]).save(tmp_path / "again")  # shares a model with the first, not with the second
+    with pytest.raises(StoreError, match="both hold model 2"):
+        merge_stores(tmp_path / "none", paths[0], paths[1], again)
+    other = outcomes([30], manifest=MANIFEST | {"learner": {"name": "y"}}).save(tmp_path / "other")
+    with pytest.raises(StoreError, match=f"{tmp_path}/other belongs to another run: learner.name is 'y'"):
+        merge_stores(tmp_path / "none", *paths, other)
+    with pytest.raises(InputError, match="name at least one store to merge"):
+        merge_stores(tmp_path / "none")
+    Store(tmp_path / "empty", MANIFEST)
+    with pytest.raises(StoreError, match=f"{tmp_path}/empty holds no outcomes yet"):
+        Outcomes.load(tmp_path / "empty")

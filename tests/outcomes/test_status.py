@@ -1,6 +1,7 @@
 import os
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,6 +9,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from cdvm import Design, SklearnLearner, record_outcomes, store_status
 from cdvm.outcomes.status import _rate, _union
+from cdvm.outcomes.store import Chunk, Store
 
 
 @pytest.fixture
@@ -33,6 +35,31 @@ def test_status_counts_what_is_done_and_missing_and_how_long_it_will_take(store)
     assert status.rate == pytest.approx(25)  # 50 models every two seconds
     assert status.seconds_left == pytest.approx(6)
     assert status.manifest["design"]["seed"] == 1
+
+
+def test_status_of_files_is_told_from_their_names_and_times(tmp_path):
+    manifest = {"design": {"n_rows": 9}}
+    store, none = Store(tmp_path, manifest), np.empty(0, dtype=np.int64)
+    for number, first in enumerate((0, 4, 20)):
+        store.write(Chunk(first, first + 4, none, np.zeros((4, 1), dtype=np.uint8)))
+        os.utime(tmp_path / store.files()[-1].name, (1000 + 2 * number,) * 2)
+    store.request(0, 30)
+    status = store_status(tmp_path)
+    assert (status.path, status.manifest) == (tmp_path, manifest)
+    assert (status.done, status.requested, status.missing) == (12, 30, [(8, 20), (24, 30)])
+    assert (status.damaged, status.set_aside, status.foreign) == ([], [], [])
+    assert (status.rate, status.seconds_left) == (2.0, 9.0)
+    files = store.files()
+    (tmp_path / files[0].name).unlink()
+    assert not store.whole(files[0])
+    (tmp_path / files[1].name).write_bytes(b"")
+    assert not store.whole(files[1])
+    assert store.whole(files[2])
+    assert store_status(tmp_path).damaged == [files[1].name]
+    assert store.requested() == [(0, 30)]
+    store.request(5, 20)  # is asked for already
+    store.request(25, 40)
+    assert store.requested() == [(0, 30), (25, 40)]
 
 
 def test_status_names_damaged_files_and_leaves_them(store):

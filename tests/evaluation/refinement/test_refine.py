@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -115,6 +116,12 @@ def test_no_time_leaves_the_start(noisy):
 def test_all_rows_leave_nothing_to_exchange(wine):
     found = refine(wine.rows, wine, "ridge", n_jobs=1)
     assert (found.rows == np.arange(wine.n_rows)).all()
+    assert found.method == "rows+refine"
+    assert found.optimism == 0.0
+    solved = replace(found, method="cdvm", objective=3.0, gap=0.25, weights=np.full(wine.n_rows, 0.5))
+    kept = refine(solved, wine, "ridge", n_jobs=1)  # what is known of the rows still holds
+    assert (kept.method, kept.objective, kept.gap) == ("cdvm+refine", 3.0, 0.25)
+    assert (kept.weights == 0.5).all()
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -7,7 +7,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from cdvm import InputError, PaperLearner, RidgeLearner, SklearnLearner, Split
-from cdvm.evaluation.refinement.scorer import HeldOutScorer
+from cdvm.evaluation.refinement.scorer import HeldOutScorer, RowScores
 
 
 class Nearest(ClassifierMixin, BaseEstimator):
@@ -62,6 +62,30 @@ def test_sets_are_compared_on_evaluation_rows_outside_both(wine, sets):
     part = difference[both & held]
     assert gain == pytest.approx(part.mean(), abs=1e-6)
     assert error == pytest.approx(part.std() / np.sqrt(len(part)), abs=1e-6)
+
+
+@pytest.mark.parametrize("metric", [None, "balanced_accuracy"])
+def test_gains_are_means_over_rows_outside_both(wine, rng, metric):
+    scorer = HeldOutScorer(wine, SklearnLearner(GaussianNB()), metric=metric, n_jobs=1)
+    n = len(scorer.y)
+    scores, right = rng.random((4, n)).astype(np.float32), rng.random((4, n)).astype(np.float32)
+    models = RowScores(scores, right, rng.random((4, n)) < 0.8)
+    other = models[0]
+    gains = scorer.compare(models, other)
+    assert gains[0] == 0
+    for k in range(1, 4):
+        both = models.outside[k] & models.outside[0]
+        for rows, found, values in (
+            (both & ~scorer.held, gains[k], scores),
+            (both & scorer.held, scorer.confirm(models[k], other)[0], scores),
+            (both, scorer.plain_gain(models[k], other), right),
+        ):
+            expected = np.average((values[k] - values[0])[rows], weights=scorer.weights[rows])
+            assert found == pytest.approx(expected, abs=1e-6)
+        rows, weight = both & scorer.held, scorer.weights
+        apart = (scores[k] - scores[0])[rows] - scorer.confirm(models[k], other)[0]
+        error = np.linalg.norm(weight[rows] * apart) / weight[rows].sum()
+        assert scorer.confirm(models[k], other)[1] == pytest.approx(error, abs=1e-6)
 
 
 def test_balanced_evaluation_rows_give_every_class_the_same_say(rng):
