@@ -54,12 +54,21 @@ def test_every_row_is_asked_once_by_what_was_fitted_without_it(pruner):
 
 def test_validation_rows_are_the_ones_that_are_asked(rows):
     X, y = rows
-    pruner = CDVM("ridge", effort="low", n_models=200, random_state=0, n_jobs=1, progress=False).fit(
-        X[:400], y[:400], X[400:], y[400:]
-    )
-    _, seen = first_rows(pruner)
+    settings = {"effort": "low", "n_models": 200, "random_state": 0, "n_jobs": 1, "progress": False}
+    pruner = CDVM("ridge", **settings).fit(X[:400], y[:400], X[400:], y[400:])
+    fitted, seen = first_rows(pruner)
     assert sorted(tuple(row) for held in seen for row in held.X) == sorted(map(tuple, pruner.split_.X_val))
     assert all(held.split.n_rows == 400 and len(held.split.y_val) == 150 for held in seen)
+    # the first rows are the same set without every fold, and no row asked is in it
+    assert fitted.point(0.1).set_error == 0
+    for k, fold in enumerate(fitted.folds):  # other sets, asked about all 200
+        object.__setattr__(fold, "choose", lambda size, k=k: np.arange(100 * k, 100 * k + size))
+    sets = Subsets.of([np.arange(100 * k, 100 * k + 4) for k in range(4)], 400)
+    right = pruner.learner_.bind(pruner.split_, pruner.split_.X_val).predict(sets) == pruner.split_.y_val
+    squares = []
+    for a, b in combinations(right * 1.0, 2):
+        squares.append((a - b).mean() ** 2 - (a - b).var(ddof=1) / 200)
+    assert fitted.point(0.01).set_error == pytest.approx(np.sqrt(np.mean(squares) / 2))
 
 
 def test_other_metrics_have_their_points_too(pruner):
