@@ -184,3 +184,22 @@ def test_curves_are_empty_without_their_methods():
     assert banzhaf_models(frame).empty
     assert out_of_bag_ends(frame).empty
     assert nestedness(frame).empty
+
+
+def test_the_error_over_exposure_is_that_of_differences_within_a_repetition():
+    luck = {0: 0.00, 1: 0.05, 2: -0.03}
+    lines = [
+        line("pol", method, budget, r, 0.7 + skill + shift)
+        for method, skill in (("CDVM3k", 0.0), ("CDVM5k", 0.01), ("CDVM10k", 0.03))
+        for budget in (50, 100)
+        for r, shift in luck.items()
+    ]
+    table = by_exposure(frame_of(*lines))
+    assert table["repetitions"].tolist() == [3, 3, 3]
+    np.testing.assert_allclose(table["normalised"], [0, 1 / 3, 1])
+    np.testing.assert_allclose(table["stderr"], 0, atol=1e-12)  # luck is common to all
+    lines[0]["accuracy"] += 0.06
+    uneven = by_exposure(frame_of(*lines))
+    scale = np.ptp(uneven["normalised"]) / np.ptp(uneven["accuracy"])
+    # .03 higher over both budgets in one repetition of three, less a third of that for the mean of all
+    np.testing.assert_allclose(uneven["stderr"].iloc[0], scale * np.std([0.02, 0, 0], ddof=1) / np.sqrt(3))

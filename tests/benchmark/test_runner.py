@@ -160,6 +160,22 @@ def test_methods_that_rank_by_the_same_values_compute_them_once(monkeypatch):
     assert [c.rows.tolist() for c in choices[0]] == [s.rows.tolist() for s in alone]
 
 
+def test_repetitions_on_one_split_share_their_influence_program(monkeypatch):
+    asked = []
+
+    def noting(split, *args, **options):
+        asked.append(split)
+        return influence_vectors(split, *args, **options)
+
+    monkeypatch.setattr("cdvm.valuation.influence.influence_vectors", noting)
+    fixed, anew = SMALL.replace(split_seed=7, name="fixed"), SMALL.replace(name="anew")
+    for protocol, expected in ((fixed, 1), (anew, 2)):
+        asked.clear()
+        for repetition in (0, 1):
+            get_method("InfOpt").run(Task(protocol, "wine", repetition))
+        assert len(asked) == expected
+
+
 def test_a_run_that_is_stopped_has_all_data_sets_alike(tmp_path, monkeypatch):
     order = []
     monkeypatch.setattr(runner_module, "run_tasks", lambda f, tasks, **options: order.extend(tasks) or [])

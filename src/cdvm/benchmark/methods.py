@@ -19,16 +19,18 @@ any other baseline        by its own name, e.g. ``k_center`` or ``knn_shapley``
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Literal
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cdvm.benchmark.protocol import Protocol
 from cdvm.benchmark.task import Choice, Task
 from cdvm.errors import unknown_name
 from cdvm.evaluation.comparison import random_sets
@@ -37,6 +39,9 @@ from cdvm.learners.paper import PaperLearner
 from cdvm.pruner.estimator import CDVM
 from cdvm.selectors.baselines import baseline_names, select_with
 from cdvm.valuation import valuation_names
+
+if TYPE_CHECKING:
+    from cdvm.selectors.influence_pruning import Removal
 
 __all__ = ["METHODS", "PAPER_METHODS", "Method", "get_method"]
 
@@ -176,19 +181,11 @@ def _influence_optimisation(task: Task, *, by: Literal["accuracy", "validation"]
     """The best over all sizes and both directions; by test accuracy, as in the paper, an upper bound.
 
     Rows that the program marks alike are kept at random, as in the paper.
-
-    The paper's model stops far from its optimum, where influence functions say little: its influence vectors
-    are those of the converged logistic model.
     """
-    from cdvm.selectors.influence_pruning import InfluenceProgram
-    from cdvm.valuation.influence import influence_vectors
-
-    started = time.process_time()
-    model = "logistic" if isinstance(task.learner, PaperLearner) else task.learner
-    program = InfluenceProgram(influence_vectors(task.split, model, damping=0.01))
-    prepared = time.process_time()
-    removals = [program.solve(size) for size in task.budgets if size < task.split.n_rows]
-    seconds = (time.process_time() - prepared) / len(task.budgets)
+    same = task.protocol.split_seed is not None  # then the program is that of every repetition
+    removals, prepared, seconds = _removals(
+        json.dumps(task.protocol.to_dict()), task.dataset, 0 if same else task.repetition
+    )
     answer = []
     for budget in task.budgets:
         sets = [
@@ -196,7 +193,27 @@ def _influence_optimisation(task: Task, *, by: Literal["accuracy", "validation"]
         ]
         best = sets[int(task.scored(sets)[by].argmax())]
         answer.append(Choice(budget, best, seconds=seconds))
-    return answer, prepared - started
+    return answer, prepared
+
+
+@lru_cache(maxsize=8)
+def _removals(protocol: str, dataset: str, repetition: int) -> tuple[list[Removal], float, float]:
+    """What influence pruning removes for each size, the seconds for influence vectors, and those for a size.
+
+    The paper's model stops far from its optimum, where influence functions say little: its influence vectors
+    are those of the converged logistic model, which has no randomness.
+    """
+    from cdvm.selectors.influence_pruning import InfluenceProgram
+    from cdvm.valuation.influence import influence_vectors
+
+    task = Task(Protocol.from_dict(json.loads(protocol)), dataset, repetition)
+    started = time.process_time()
+    model = "logistic" if isinstance(task.learner, PaperLearner) else task.learner
+    program = InfluenceProgram(influence_vectors(task.split, model, damping=0.01))
+    prepared = time.process_time()
+    removals = [program.solve(size) for size in task.budgets if size < task.split.n_rows]
+    seconds = (time.process_time() - prepared) / len(task.budgets)
+    return removals, prepared - started, seconds
 
 
 def _random(task: Task) -> Answer:

@@ -172,7 +172,7 @@ def _exposure(ax: Axes, table: pd.DataFrame) -> None:
     ax.set(
         xlabel="times a row is seen, p · n_models",
         ylabel="normalised performance",
-        title=f"how often rows are seen, {count} repetition{'s' * (count > 1)}",
+        title=f"rows seen, {count} repetition{'s' * (count > 1)}",
     )
 
 

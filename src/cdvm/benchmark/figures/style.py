@@ -62,6 +62,7 @@ _STYLES = {
     "CDVM": Style(_BLUE, "h"),
     "CDVM5k-nokappa": Style(_BLACK, "P"),
     "InfOpt": Style(_GREEN, "D"),
+    "InfOpt-val": Style(_GREEN, "d"),
     "DataOOB": Style(_ORANGE, "^"),
     "Banzhaf": Style(_PURPLE, "X"),
     "Random": Style(GREY, "."),

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FIGURES", "Figures", "main_results", "write_figures"]
 
-_LEFT_OUT = {"All", "CDVM5k-nokappa"}
+_LEFT_OUT = {"All", "CDVM5k-nokappa", "InfOpt-val"}
 
 
 @dataclass
