@@ -17,11 +17,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import time
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -238,9 +240,18 @@ def setting_of(line: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(line[key] for key in SETTING)
 
 
+@cache
+def commit() -> str:
+    """Which sources a line is of."""
+    found = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+    )
+    return found.stdout.strip()
+
+
 def _write(path: Path, setting: tuple[Any, ...], line: dict[str, Any]) -> None:
     with path.open("a") as file:
-        file.write(json.dumps(dict(zip(SETTING, setting, strict=True)) | line) + "\n")
+        file.write(json.dumps(dict(zip(SETTING, setting, strict=True)) | line | {"commit": commit()}) + "\n")
     told = f"{line['accuracy']:.4f} {line.get('seconds', '')}"
     print(*setting, line["budget"], line["method"], told, flush=True)
 
