@@ -15,10 +15,19 @@ from pathlib import Path
 
 import pandas as pd
 
-from cdvm.benchmark.ablations import chosen
+from cdvm.benchmark.ablations import Variant, chosen
 from cdvm.benchmark.protocol import TABULAR
+from cdvm.benchmark.published import LEVELS
 from cdvm.benchmark.results import ORDER, Results
-from cdvm.benchmark.tables.summary import REFINED, compare_with_paper, main_rows, means, runtimes
+from cdvm.benchmark.tables.summary import (
+    REFINED,
+    checked,
+    compare_with_paper,
+    even,
+    main_rows,
+    means,
+    runtimes,
+)
 from cdvm.benchmark.tables.wins import BEST_OF, claims, win_counts
 from cdvm.benchmark.tables.write import make_tables
 from cdvm.errors import InputError
@@ -86,7 +95,7 @@ def _claims(frame: pd.DataFrame) -> dict[str, str]:
     found |= {
         f"repetitions.{method}": _range(part["repetitions"]) for method, part in contenders.groupby("method")
     }
-    found |= _beside_paper(frame) | _chosen(frame) | _lost_classes(rows)
+    found |= _beside_paper(frame) | _chosen(frame) | _lost_classes(rows) | _trends(frame)
     for line in claims(frame).to_dict("records"):
         name = _name(str(line["claim"]))
         if name is not None:
@@ -124,6 +133,24 @@ def _chosen(frame: pd.DataFrame) -> dict[str, str]:
     table = chosen(frame)
     average = table[table["dataset"] == "all"].groupby("percent")["mean"].first()
     return {"kappas": ", ".join(f"{value:.2f}" for value in average)} if len(average) else {}
+
+
+def _trends(frame: pd.DataFrame) -> dict[str, str]:
+    """Accuracy of each variant of CDVM less CDVM5k's, over all budgets, ± its error over repetitions."""
+    rows = checked(frame)
+    rows = rows[rows["percent"].isin(LEVELS)]
+    variants = {name for name in rows["method"] if name != "CDVM5k" and Variant.of(name)}
+    found: dict[str, str] = {}
+    for name in sorted(variants):
+        both = even(rows[rows["method"].isin([name, "CDVM5k"])])
+        runs = both.groupby(["dataset", "repetition", "method"])["accuracy"].mean().unstack("method")
+        if len(runs) < 2 or "CDVM5k" not in runs:
+            continue
+        apart = runs[name] - runs["CDVM5k"]
+        groups = {f"trend.{name}.{dataset}": part for dataset, part in apart.groupby("dataset")}
+        groups[f"trend.{name}"] = apart.groupby("repetition").mean()
+        found |= {key: f"{part.mean():+.4f} ± {part.sem():.4f}" for key, part in groups.items()}
+    return found
 
 
 def _lost_classes(rows: pd.DataFrame) -> dict[str, str]:
