@@ -151,6 +151,15 @@ def test_the_metric_has_the_last_word(split):
     assert refine(start, data, GaussianNB(), metric=spoiler, fits=200, n_jobs=1).indices.tolist() != [*start]
 
 
+def test_a_scorer_that_does_not_know_the_labels_says_so_in_one_line(split):
+    with pytest.raises(
+        InputError, match=r"metric='average_precision' cannot be used here \(.*pos_label.*\): use"
+    ):
+        evaluate_sets(
+            split, "logistic", [np.arange(split.n_rows)], (split.X, split.y), metric="average_precision"
+        )
+
+
 def test_metrics_that_are_none():
     with pytest.raises(InputError, match="metric='acuracy' is unknown: did you mean 'accuracy'"):
         make_metric("acuracy")

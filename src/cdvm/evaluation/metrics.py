@@ -233,9 +233,19 @@ def _of_scorer(scorer: Any, name: str) -> Metric:
         known = y >= 0 if split.task == "classification" else np.ones(len(y), dtype=bool)
         labels = split.labels(y[known])
         rows = np.arange(len(labels))[:, None]
-        return np.array([float(scorer(_answered(split, one[known], needs), rows, labels)) for one in answers])
+        try:
+            found = [float(scorer(_answered(split, one[known], needs), rows, labels)) for one in answers]
+        except ValueError as error:  # labels or answers of a kind it does not know
+            raise InputError(
+                f"metric={name!r} cannot be used here ({_first_line(error)}): use another"
+            ) from error
+        return np.array(found)
 
     return Metric(name, None, whole=whole, needs=needs)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0].rstrip(".")
 
 
 def _answered(split: Split, answers: Answers, needs: Needs) -> Any:
