@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import roc_auc_score
 
 from cdvm.data.raw import stack_rows
@@ -35,6 +34,8 @@ def told_apart(split: Split, *, seed: int = 0) -> float | None:
     """
     if split.X_val is None or split.y_val is None:
         return None
+    from sklearn.ensemble import RandomForestClassifier
+
     rng = np.random.default_rng([seed, 4])
     here, there = (rng.permutation(len(y))[:_ROWS] for y in (split.y, split.y_val))
     X = stack_rows([split.X[here], split.X_val[there]])
