@@ -64,7 +64,9 @@ def measure(table: str, protocol: Protocol, number: int, out: Path) -> None:
     done = {(r["variant"], r["budget"]) for r in lines(out) if _where(r) == (table, protocol.name, number)}
     split, learner = tuning_split(table, protocol, number), protocol.learner(table, number)
     test = (split.X_test, split.y_test)
-    pruner = CDVM(learner, n_models=2000, random_state=number, n_jobs=1, progress=False).fit_split(split)
+    pruner = CDVM(
+        learner, effort="low", n_models=2000, random_state=number, n_jobs=1, progress=False
+    ).fit_split(split)
     for budget in BUDGETS:
         size = max(1, round(budget * split.n_rows / protocol.train))
         start = pruner.select(size)

@@ -159,7 +159,8 @@ class Cell:
         proxy, own = proxy_for(self.learner), {"seed": seed_of(self.number), **self.jobs}
         name, started = _name(proxy), self.memory.clock()
         pruner = self.memory.get(
-            ("fit", name), lambda: CDVM(proxy, random_state=self.number, **self.jobs).fit_split(self.split)
+            ("fit", name),
+            lambda: CDVM(proxy, effort="low", random_state=self.number, **self.jobs).fit_split(self.split),
         )
         strata = stratify(self.split, self.said("ease", proxy))
         effort = self.options.effort

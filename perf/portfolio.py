@@ -89,7 +89,7 @@ def measure(split: Split, name: str, proxy: Learner | None, number: int, options
     learner = make_learner(principal(name))
     proxy = proxy or proxy_for(learner)
     started = time.perf_counter()
-    pruner = CDVM(proxy, random_state=number, n_jobs=options.jobs).fit_split(split)
+    pruner = CDVM(proxy, effort="low", random_state=number, n_jobs=options.jobs).fit_split(split)
     strata = stratify(split, ease_of_rows(split, proxy, seed=number, n_jobs=options.jobs))
     shared = time.perf_counter() - started
     test = [(split.X_test, split.y_test)]

@@ -67,7 +67,7 @@ def load(name: str, n_rows: int, number: int, others: int = 5000) -> tuple[Any, 
 
 def pruner_of(number: int, **more: Any) -> CDVM:
     settings: Line = {"n_models": N_MODELS, "random_state": number, "n_jobs": 1, "progress": False}
-    return CDVM(**{"learner": "logistic"} | settings | more)
+    return CDVM(**{"learner": "logistic", "effort": "low"} | settings | more)
 
 
 def correct(pruner: CDVM, table: Any, sets: list[Any], X: Any, y: Any) -> Any:

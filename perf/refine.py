@@ -34,7 +34,7 @@ def repetition(
     seed = protocol.seed_of(dataset, number)
     assert split.X_test is not None
     assert split.y_test is not None
-    pruner = CDVM(learner, random_state=seed, progress=False).fit_split(split)
+    pruner = CDVM(learner, effort="low", random_state=seed, progress=False).fit_split(split)
     found = []
     for fraction in budgets:
         size = max(1, round(fraction * split.n_rows / protocol.train))

@@ -134,7 +134,13 @@ def growth(n: str, models: str, limit: str) -> dict:
     rng = np.random.default_rng(0)
     X, y = generated(int(n), rng)
     pruner = CDVM(
-        "ridge", n_models=int(models), inclusion=0.03, scale=False, memory_limit=limit, random_state=0
+        "ridge",
+        effort="low",
+        n_models=int(models),
+        inclusion=0.03,
+        scale=False,
+        memory_limit=limit,
+        random_state=0,
     )
     marks = [time.perf_counter()]
     pruner.fit(X, y, *generated(2000, rng))

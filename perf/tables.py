@@ -212,7 +212,7 @@ def rare(seeds: int, models: int) -> list[str]:
                 split = Split.from_arrays(
                     X, y, validation="out_of_bag", test_size=0.3, random_state=seed
                 ).standardized()
-                settings = {"metric": "balanced_accuracy", "refine": refine} if refine else {}
+                settings = {"metric": "balanced_accuracy", "refine": refine} if refine else {"effort": "low"}
                 pruner = CDVM("logistic", n_models=models, random_state=seed, **settings)
                 sets = pruner.fit_split(split).select([0.01, 0.05])
                 fewest = min(fewest, *(int((split.y[s.rows] == 1).sum()) for s in sets))

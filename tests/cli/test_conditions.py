@@ -55,6 +55,22 @@ def test_spending_and_rows_that_go_together(table, tmp_path):
     assert (whole["batch"].value_counts() == 2).all()
 
 
+def test_a_metric_with_conditions_decides_as_in_python_and_with_costs_is_for_the_report(table, tmp_path):
+    limits = ["--groups", "region", "--at-most", 5, "--metric", "balanced_accuracy"]
+    run(table, tmp_path / "a", "--keep", 15, *limits)
+    frame = table[1]
+    X, y = frame.drop(columns=["label", "source", "region", "price", "batch"]), frame["label"]
+    settings = {"n_models": 200, "random_state": 0, "n_jobs": 1, "progress": False}
+    pruner = CDVM("ridge", metric="balanced_accuracy", **settings).fit(X, y)
+    keep = pruner.select(15, groups=frame["region"], at_most=5)
+    written = pd.read_csv(tmp_path / "a" / "selection.csv")
+    assert keep.leaderboard is not None
+    assert written.loc[written["kept_15rows"] == 1, "row"].tolist() == keep.indices.tolist()
+    spent = run(table, tmp_path / "b", "--cost", "price", "--spend", 30, "--metric", "balanced_accuracy")
+    assert spent.equals(run(table, tmp_path / "c", "--cost", "price", "--spend", 30))
+    assert "balanced" in (tmp_path / "b" / "summary.json").read_text()
+
+
 def test_python_keeps_the_same_rows(table, tmp_path):
     run(table, tmp_path / "a", "--keep", 15, "--groups", "region", "--at-most", 5)
     written = pd.read_csv(tmp_path / "a" / "selection.csv")

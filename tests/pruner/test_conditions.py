@@ -67,6 +67,24 @@ def test_random_rows_beside_it_keep_to_the_conditions_too(frame):
         pruner.select(16.0, costs=np.ones(178))
 
 
+def test_a_metric_decides_within_conditions_or_is_refused(frame):
+    settings = {"n_models": 200, "random_state": 0, "n_jobs": 1}
+    region, price = np.arange(178) % 4, np.ones(178)
+    plain = CDVM("ridge", **settings).fit(*frame)
+    assert plain.select(16, groups=region, at_most=4).leaderboard is None  # the program alone
+    asked = CDVM("ridge", metric="balanced_accuracy", **settings).fit(*frame)
+    found = asked.select(16, groups=region, at_most=4)
+    assert {line.name for line in found.leaderboard} >= {"random", "program"}
+    assert np.bincount(region[found.indices]).tolist() == [4, 4, 4, 4]
+    with pytest.raises(InputError, match=r"metric='balanced_accuracy' compares ways.*costs and together are"):
+        asked.select(16.0, costs=price)
+    with pytest.raises(InputError, match="and weights are for the program alone: leave it out, or add tune="):
+        asked.select(16, weights=np.ones(178))
+    assert asked.set_params(tune="grid").select(16.0, costs=price).score is not None
+    with pytest.raises(InputError, match="effort='high' has no use for costs and together"):
+        plain.set_params(effort="high").smallest(0.1, costs=price)
+
+
 def test_costs_and_rows_that_go_together(pruner):
     patient = np.arange(178) // 3
     found = pruner.select(31, together=patient)

@@ -106,14 +106,15 @@ EffortName = Annotated[
     typer.Option(
         "--effort",
         help="low: the program alone; medium, high: compare several ways by training the learner itself.",
-        show_default="medium; low with --alpha, --kappa, --tune, --refine or conditions",
+        show_default="medium; low with --alpha, --kappa, --tune, --refine, or conditions and no --metric",
     ),
 ]
 MetricName = Annotated[
     str,
     typer.Option(
         "--metric",
-        help="What sets are compared by: {metrics}, or a scorer of scikit-learn.",
+        help="What sets are compared by: {metrics}, or a scorer of scikit-learn; with costs or rows that go "
+        "together, in the report alone.",
         show_default="accuracy, or r2",
     ),
 ]

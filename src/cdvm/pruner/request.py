@@ -137,7 +137,9 @@ def _by_cdvm(
         n_jobs=request.jobs,
         random_state=request.seed,
     )
-    if pruner._effort != "low" or request.tune or request.refine:  # else it is for the report alone
+    asked = conditions_on(split, **conditions)
+    compared = pruner._effort != "low" and (asked is None or asked.exact)
+    if compared or request.tune or request.refine:  # else it is for the report alone
         pruner.set_params(metric=request.metric)
     pruner.fit_split(split)
     seconds = time.perf_counter() - started

@@ -89,8 +89,8 @@ class BudgetSelector(Resampler):
         """The rows to keep for a budget, or for each of several.
 
         Conditions and weights are part of the program: the bound is on sets that fulfil them. Where there are
-        any, the program alone decides, unless ``refine`` or ``effort`` was set. Rows are those of the table
-        that was passed to ``fit``.
+        any, the program alone decides, unless ``refine``, ``effort`` or ``metric`` was set. Rows are those of
+        the table that was passed to ``fit``.
 
         Parameters
         ----------
@@ -130,6 +130,7 @@ class BudgetSelector(Resampler):
             costs=costs,
         )
         asked: dict[str, Any] = {"conditions": conditions, "importance": importance_of(self.split_, weights)}
+        self._refuse_comparing(conditions, weights, self.metric)
         if start is not None:
             if self.refine is False or conditions is not None:
                 wrong = "CDVM(refine=True)" if self.refine is False else "no conditions"
@@ -245,6 +246,19 @@ class BudgetSelector(Resampler):
         evidence = getattr(self, "evidence_", ())
         return explain_row(row, beside, self.split_, self.attribution_, evidence=evidence, top=top)
 
+    def _refuse_comparing(self, conditions: Conditions | None, weights: Any, metric: Any) -> None:
+        """Complain where ways to choose should be compared and only the program knows what is asked."""
+        alone = "weights" if weights is not None else "costs and together"
+        if self._effort == "low" or (weights is None and (conditions is None or conditions.exact)):
+            return
+        if self.effort is not None:
+            raise InputError(f"effort={self.effort!r} has no use for {alone}: use effort='low'")
+        if metric is not None:
+            raise InputError(
+                f"metric={metric!r} compares ways to choose, and {alone} are for the program alone: "
+                "leave it out, or add tune='grid' or refine=True"
+            )
+
     @abstractmethod
     def _anew(self, split: Split) -> BudgetSelector:
         """The same, fitted on other rows."""
@@ -267,6 +281,7 @@ class BudgetSelector(Resampler):
         if given.get("weights") is not None:
             raise InputError("weights= is for select: sizes are compared by rows that count the same")
         whole = conditions_on(self.split_, **given)
+        self._refuse_comparing(whole, None, None)
         asked = [] if whole is None else [whole]
 
         def fit(held: Held) -> Callable[[float], NDArray[np.int64]]:
@@ -297,7 +312,8 @@ class BudgetSelector(Resampler):
     ) -> list[Selection]:
         if "_base" not in vars(self):
             self._base = build_program(self.attribution_, dense=self._plan.dense, progress=self.progress)
-        told = conditions is not None or importance is not None or refine is not None
+        searched = refine is not None
+        told = conditions is not None or importance is not None
         grid, refine = self.tune == "grid", self.refine if refine is None else refine
         own: dict[str, Any] = {"seed": self.seed_, "n_jobs": self._plan.n_jobs, "progress": self.progress}
         proxy, rows = self.proxy_, self._rows
@@ -319,11 +335,8 @@ class BudgetSelector(Resampler):
             **own,
         )
         effort = self._effort
-        if effort == "low" or (self.effort is None and told):
+        if effort == "low" or (self.effort is None and (searched or (told and self.metric is None))):
             return selections
-        if importance is not None or not (conditions is None or conditions.exact):
-            wrong = "weights" if importance is not None else "costs and together"
-            raise InputError(f"effort={effort!r} has no use for {wrong}: use effort='low'")
         if "_strata" not in vars(self):
             self._strata = find_strata(rows, proxy, **own)
             self._evaluation = who_evaluates(rows, seed=self.seed_)
