@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.preprocessing import StandardScaler
 
-from cdvm import CDVM, GrownAttribution, InputError, Outcomes, Split
+from cdvm import CDVM, GrownAttribution, InputError, InputWarning, Outcomes, Split
 
 QUICK = {
     "effort": "low",
@@ -272,7 +272,10 @@ def test_forgetting_by_label_and_without_models(rows):
     [
         (lambda p, X, y: p.update(X), "y_new is missing"),
         (lambda p, X, y: p.update(X[:, :3], y), "X_new has 3 features but X has 13"),
-        (lambda p, X, y: p.update(X, y + 1), "y_new has the label 3, which no trained model can answer"),
+        (
+            lambda p, X, y: p.update(X, y.astype(str)),
+            "y_new has the label '0' and y labels like 0: pass labels",
+        ),
         (lambda p, X, y: p.update(X, y[:2]), "X_new has 28 rows and y_new 2 labels"),
         (lambda p, X, y: p.update(X, y, n_models=1), "n_models=1"),
         (lambda p, X, y: p.forget([]), "rows names no row"),
@@ -287,6 +290,43 @@ def test_what_cannot_be_is_refused_and_changes_nothing(rows, fitted, call, words
         call(pruner, rows[0][150:], rows[1][150:])
     assert pruner.split_.n_rows == 150
     assert len(pruner.evidence_) == 1
+
+
+@pytest.mark.parametrize("validation", ["out_of_bag", "holdout"])
+@pytest.mark.parametrize("new", ["a", "m", "z"])  # before, between and after the others
+def test_new_rows_may_have_a_class_of_their_own(rows, new, validation):
+    X, y = rows[0], np.array(["f", new, "s"])[rows[1]]
+    first = np.flatnonzero(y != new)
+    settings = QUICK | {"n_models": 900, "validation": validation}
+    pruner = CDVM("ridge", **settings).fit(X[first], y[first])
+    before = pruner.outcomes_.values().mean()
+    with pytest.warns(InputWarning, match=f"y_new has labels that y had not: '{new}'$"):
+        pruner.update(X[y == new], y[y == new])
+    assert pruner.classes_.tolist() == sorted({"f", "s", new})
+    table = np.concatenate([y[first], y[y == new]])
+    assert pruner.classes_[pruner.split_.y].tolist() == table[pruner.split_.rows].tolist()
+    assert pruner.outcomes_.values().mean() == before  # what was trained stays
+    T = pruner.attribution_.dense()
+    kept = pruner.select(30)
+    assert set(table[kept.indices]) == {"f", "s", new}
+    if validation == "holdout":
+        held = np.setdiff1d(np.arange(len(first)), pruner.split_.rows)
+        assert sorted(pruner.classes_[pruner.split_.y_val]) == sorted(table[held])
+    else:  # rows of the class help each other, which only the further models can tell
+        own = table == new
+        assert T[np.ix_(own, own)].mean() > 2 * np.abs(T[np.ix_(~own, own)].mean())
+        assert (pruner.evidence_[1].values()[:, own].mean()) > 0.5
+
+
+def test_a_new_class_among_labels_that_nobody_knows_is_refused(rows):
+    X, y = rows
+    known = y[:150] < 2
+    with pytest.warns(InputWarning):
+        pruner = CDVM("ridge", **QUICK).fit(X[:150][known], y[:150][known], X[150:], y[150:])
+    with pytest.raises(
+        InputError, match="y_new has the new label 2, and validation or test rows have labels"
+    ):
+        pruner.update(X[:150][~known], y[:150][~known])
 
 
 def test_rows_that_are_held_out_are_not_forgotten(rows):

@@ -6,6 +6,7 @@ fitted, so that the features of rows that were there do not change, nor what mod
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -15,23 +16,48 @@ from numpy.typing import NDArray
 from cdvm.data.checks import check_labels
 from cdvm.data.raw import stack_rows
 from cdvm.data.split import Split
-from cdvm.errors import InputError
+from cdvm.errors import InputError, InputWarning
 
-__all__ = ["more_labels", "with_rows", "without_rows"]
+__all__ = ["more_labels", "with_classes", "with_rows", "without_rows"]
 
 
-def more_labels(split: Split, y: Any) -> NDArray[Any]:
-    """Labels of further rows, as codes of the classes there are."""
+def more_labels(split: Split, y: Any) -> tuple[NDArray[Any] | None, NDArray[Any]]:
+    """All classes, with those that only further rows have, and the labels of these rows as their codes."""
     given = check_labels(y, "y_new", len_of=np.empty((len(y), 1)), task=split.task)
     if split.classes is None:
-        return given
-    known = {label: code for code, label in enumerate(split.classes.tolist())}
-    unknown = [label for label in given.tolist() if label not in known]
-    if unknown:
-        raise InputError(
-            f"y_new has the label {unknown[0]!r}, which no trained model can answer: fit all rows anew"
+        return None, given
+    there = split.classes.tolist()
+    new = sorted(set(given.tolist()) - set(there), key=str)
+    classes = split.classes
+    if new:
+        if isinstance(new[0], str) != isinstance(there[0], str):
+            raise InputError(
+                f"y_new has the label {new[0]!r} and y labels like {there[0]!r}: pass labels of one type"
+            )
+        if any(codes is not None and (codes < 0).any() for codes in (split.y_val, split.y_test)):
+            raise InputError(
+                f"y_new has the new label {new[0]!r}, and validation or test rows have labels that no "
+                "training row had: fit all rows anew"
+            )
+        warnings.warn(
+            f"y_new has labels that y had not: {', '.join(map(repr, new[:5]))}{', …' * (len(new) > 5)}",
+            InputWarning,
+            stacklevel=3,
         )
-    return np.array([known[label] for label in given.tolist()], dtype=np.int64)
+        classes = np.unique(np.concatenate([split.classes, np.asarray(new)]))
+    known = {label: code for code, label in enumerate(classes.tolist())}
+    return classes, np.array([known[label] for label in given.tolist()], dtype=np.int64)
+
+
+def with_classes(split: Split, classes: NDArray[Any] | None) -> Split:
+    """The split with classes of which it had some, and its labels as their codes."""
+    if classes is None or split.classes is None or len(classes) == len(split.classes):
+        return split
+    place = np.searchsorted(classes, split.classes)
+    coded = {
+        name: place[codes] for name in ("y", "y_val", "y_test") if (codes := getattr(split, name)) is not None
+    }
+    return replace(split, classes=classes, **coded)
 
 
 def with_rows(split: Split, X: Any, y: NDArray[Any], index: NDArray[Any] | None, seed: int) -> Split:

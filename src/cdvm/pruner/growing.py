@@ -4,8 +4,9 @@
 Further models see old and new rows, the new ones more often, so that each has about as many models as an old
 one; they make up half of a subset at most. T weighs what models of each time say by how many tell, see
 :mod:`cdvm.attribution.grown`. Exact: within each time T is the estimate it always was. Approximate: the times
-estimate it for other mixtures of rows, few models tell what old rows do for new evaluation rows, and features
-are prepared and standardised as they were at first.
+estimate it for other mixtures of rows (and of classes, where new rows have labels of their own), few models
+tell what old rows do for new evaluation rows, and features are prepared and standardised as they were at
+first.
 
 *Rows withdrawn.* Every model that saw one is dropped, and as many are trained on the rows that stay. Whether
 a model saw a row is independent of which others it saw, so the models left are what training on the rows that
@@ -26,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 from cdvm._runtime.parameters import check, whole
 from cdvm.attribution.build import build_attribution
 from cdvm.data.collections import features_and_labels
-from cdvm.data.growing import more_labels, with_rows, without_rows
+from cdvm.data.growing import more_labels, with_classes, with_rows, without_rows
 from cdvm.data.split import Split
 from cdvm.errors import InputError
 from cdvm.learners import Learner
@@ -67,7 +68,7 @@ class Growing(Reporter):
         Parameters
         ----------
         X_new, y_new : as for ``fit``
-            Rows with the same columns, and labels of the classes there are.
+            Rows with the same columns. Labels that no row had become classes, which only further models know.
         n_models : int, optional
             Further models to train; by default as many as give every new row about as many models as an old
             one, a quarter of ``n_models`` for a tenth of new rows.
@@ -77,10 +78,10 @@ class Growing(Reporter):
         if y is None:
             raise InputError("y_new is missing: pass the labels of the new rows")
         index = np.asarray(X.index) if hasattr(X, "iloc") else None
-        codes = more_labels(self.split_, y)
-        split = with_rows(self.split_, X, codes, index, self.seed_)
+        classes, codes = more_labels(self.split_, y)
+        split = with_rows(with_classes(self.split_, classes), X, codes, index, self.seed_)
         alone = self._rows is self.split_
-        rows = split if alone else with_rows(self._rows, X, codes, index, self.seed_)
+        rows = split if alone else with_rows(with_classes(self._rows, classes), X, codes, index, self.seed_)
         evidence = tuple(outcomes.grown(len(codes)) for outcomes in getattr(self, "evidence_", ()))
         if not evidence:
             return self._change(split, rows, (), (), None, 0)
