@@ -25,24 +25,36 @@ _LEAST = 3  # splits that can decide
 
 
 def write(out: Path) -> None:
-    lines = pd.DataFrame(read(out / "results.jsonl"))
+    """The page and the figures of the lines in a directory."""
+    (out / "README.md").write_text(page(out), encoding="utf-8")
+    wide = _wide(pd.DataFrame(read(out / "results.jsonl")))
+    clean = wide[wide.index.get_level_values("noise") == 0]
+    for rows, part in clean.groupby(level="rows"):
+        _draw(part, out, f"gain_{rows}")
+
+
+def _wide(lines: pd.DataFrame) -> pd.DataFrame:
+    """Accuracies, a line a setting and split and a column a method."""
     whole = lines[lines.method == "all"].drop(columns=["budget", "method"])
     lines = lines[lines.method != "all"]
     wide = lines.pivot_table(index=[*SETTING, "split"], columns="method", values="accuracy")
     every = whole.set_index(["rows", "noise", "dataset", "model", "split"]).accuracy
     wide["all"] = every.reindex(wide.index.droplevel("budget")).to_numpy()
-    wide = wide.dropna(subset=["cdvm", "random", "all"])
+    return wide.dropna(subset=["cdvm", "random", "all"])
+
+
+def page(out: Path) -> str:
+    """What was found, as Markdown."""
+    lines = pd.DataFrame(read(out / "results.jsonl"))
+    wide = _wide(lines)
+    lines = lines[lines.method != "all"]
     text = ["# Rows for the models people use", "", _INTRODUCTION]
     for (rows, noise), part in wide.groupby(level=["rows", "noise"]):
         wrong = f", {noise:.0%} of the labels wrong" if noise else ""
         text += ["", f"## {rows:,} rows{wrong}", "", *_counts(part), "", *_way(part), "", *_duels(part)]
         text += ["", *_means(part)]
     text += ["", *_seconds(lines, read(out / "seconds.jsonl"))]
-    (out / "README.md").write_text("\n".join(text) + "\n")
-    print("\n".join(text))
-    clean = wide[wide.index.get_level_values("noise") == 0]
-    for rows, part in clean.groupby(level="rows"):
-        _draw(part, out, f"gain_{rows}")
+    return "\n".join(text) + "\n"
 
 
 _INTRODUCTION = """\

@@ -245,15 +245,14 @@ def read(path: Path) -> list[Line]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def table(out: Path) -> None:
+def page(out: Path) -> str:
     """What was found, as Markdown."""
     text = ["# The questions people ask next"]
     ways = {"ridge, refined": "promise", "ridge": "plain", "by default": "logistic"}
     text += _promises({way: read(out / f"{name}.jsonl") for way, name in ways.items()})
     text += [*_costs(read(out / "costs.jsonl")), *_updates(read(out / "update.jsonl"))]
     text += _other_domains(read(out / "domain.jsonl"))
-    (out / "README.md").write_text("\n".join(text) + "\n")
-    print("\n".join(text))
+    return "\n".join(text) + "\n"
 
 
 def _groups(lines: list[Line], *keys: str) -> dict[tuple[Any, ...], list[Line]]:
@@ -376,7 +375,8 @@ def main() -> None:
     parser.add_argument("--table", action="store_true", help="write README.md of the lines there are")
     options = parser.parse_args()
     if options.table:
-        return table(options.out)
+        (options.out / "README.md").write_text(page(options.out), encoding="utf-8")
+        return
     warnings.simplefilter("ignore")
     run(options)
 

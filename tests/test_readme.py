@@ -6,6 +6,7 @@ from pathlib import Path
 
 from cdvm import __version__
 from cdvm.benchmark.claims import claims_of, marked_claims
+from perf import questions
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -52,6 +53,12 @@ def test_numbers_are_those_of_the_results():
             )
             marked += 1
     assert marked > 40
+
+
+def test_pages_of_measurements_are_those_of_their_lines():
+    folder = ROOT / "results" / "questions"
+    words = "python -m perf.questions --table"
+    assert (folder / "README.md").read_text(encoding="utf-8") == questions.page(folder), words
 
 
 def test_one_version():
