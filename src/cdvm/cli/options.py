@@ -34,6 +34,7 @@ __all__ = [
     "KeepIf",
     "LearnerName",
     "MetricName",
+    "NewRows",
     "Scale",
     "Score",
     "Seed",
@@ -128,6 +129,13 @@ Store = Annotated[
         help="Directory or address (s3://…) for the models' outcomes; an interrupted run goes on from there."
     ),
 ]
+NewRows = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="Table with rows that came since, e.g. june.csv: models in --store are not trained again. "
+        "Repeat it for later ones.",
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
 Seed = Annotated[int, typer.Option(help="Seed of all randomness.")]
 Jobs = Annotated[int, typer.Option(help="Parallel tasks; -1 for all cores.")]
@@ -201,8 +209,11 @@ def _taken_by(method: str) -> Iterable[str]:
     raise unknown_name("method", method, ["cdvm", *baseline_names()])
 
 
-def check_request(request: Request) -> None:
+def check_request(request: Request, new_rows: list[Path] | None = None) -> None:
     """Refuse options that do not go together, before any work is done."""
+    if new_rows and (request.store is None or request.method != "cdvm"):
+        wrong = "--method cdvm" if request.method != "cdvm" else "--store, where the models of the table are"
+        raise InputError(f"--new-rows needs {wrong}: add it, or put the rows into the table")
     given = {
         "remove": request.remove,
         "per_class": request.per_class if request.per_class is None else "given",

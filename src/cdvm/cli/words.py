@@ -72,6 +72,8 @@ _PHRASES = {
     "y_val": "the labels of --validation",
     "X_test": "the table of --test",
     "y_test": "the labels of --test",
+    "X_new": "the table of --new-rows",
+    "y_new": "the target of --new-rows",
     "X": "the table",
     "y": "the column of --target",
 }

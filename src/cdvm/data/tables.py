@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,10 +116,36 @@ class Table:
 
             pyarrow.feather.write_feather(rows, str(path))
 
+    def joined(self, other: Table, name: str) -> Table:
+        """The rows of this table and then those of another, called ``name`` in messages."""
+        import pandas as pd
+
+        own, its = ([str(c) for c in table.frame.columns] for table in (self, other))
+        if apart := [c for c in own if c not in its] + [c for c in its if c not in own]:
+            where = "has no" if apart[0] in own else "has a further"
+            raise InputError(f"{name} {where} column {apart[0]!r}: it must have the columns of the table")
+        alike = own == its and _kind(self.suffix) == _kind(other.suffix)
+        frame = pd.concat([self.frame, other.frame[self.frame.columns]], ignore_index=True)
+        return Table(frame, _joined(self.raw, other.raw) if alike else None, self.suffix)
+
     @classmethod
     def of_frame(cls, frame: pd.DataFrame) -> Table:
         """A table that came from no file; its rows are written as CSV."""
         return cls(frame, None, ".csv")
+
+
+def _joined(raw: Any, other: Any) -> Any:
+    """Rows as they stood in two files of one format, or None where they cannot stand in one."""
+    if isinstance(raw, Delimited) and isinstance(other, Delimited):
+        same = (raw.separator, raw.encoding) == (other.separator, other.encoding)
+        return replace(raw, records=raw.records + other.records) if same else None
+    if isinstance(raw, JsonLines) and isinstance(other, JsonLines):
+        return replace(raw, lines=raw.lines + other.lines) if raw.encoding == other.encoding else None
+    if raw is None or other is None or raw.schema != other.schema:
+        return None
+    import pyarrow as pa
+
+    return pa.concat_tables([raw, other])
 
 
 def read_table(path: Path) -> Table:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,8 @@ class Source:
         Whether features were standardised.
     files : list of path
         The tables that were read.
+    arrivals : tuple of (features, labels)
+        Rows that came after those of the split, one pair for each of the further tables; ``table`` has all.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Source:
     learner_name: str
     scaled: bool
     files: list[Path]
+    arrivals: tuple[tuple[Any, Any], ...] = ()
 
 
 def load_source(
@@ -61,6 +64,7 @@ def load_source(
     scale: bool | None,
     seed: int,
     reporting: bool = True,
+    new_rows: Sequence[Path] = (),
 ) -> Source:
     """Read, check and split what the user named.
 
@@ -76,6 +80,8 @@ def load_source(
         What the user says of columns, by option: ``columns``, ``ignore``, ``categorical``, ``text``.
     reporting : bool
         Whether rows are wanted to report on, so that some are held out with the validation rows.
+    new_rows : sequence of path
+        Tables with rows that came later, which are not part of the split.
     """
     if (path is None) == (not dataset):
         raise InputError("name one table, or a data set with dataset=, e.g. dataset='digits'")
@@ -136,8 +142,22 @@ def load_source(
         None if validation in ("out_of_bag", "holdout") else Path(validation),
         test if isinstance(test, Path) else None,
     ]
-    files = [file for file in given if file is not None and os.path.isfile(file)]
-    return Source(name, table, split, made, learner or made.name, split.scaled, files)
+    files = [file for file in (*given, *new_rows) if file is not None and os.path.isfile(file)]
+    source = Source(name, table, split, made, learner or made.name, split.scaled, files)
+    return _followed(source, new_rows, target, left_out)
+
+
+def _followed(source: Source, new_rows: Iterable[Path], target: str, left_out: list[str]) -> Source:
+    """The same with rows that came later."""
+    table, arrivals = source.table, []
+    for path in new_rows:
+        more, before = read_table(path), len(table.frame)
+        table = table.joined(more, str(path))
+        aligned = replace(
+            more, frame=more.frame[table.frame.columns].set_axis(range(before, len(table.frame)))
+        )
+        arrivals.append(aligned.features_and_labels(target, left_out))
+    return replace(source, table=table, arrivals=tuple(arrivals))
 
 
 def _preparation(

@@ -14,7 +14,14 @@ from cdvm.optimize.conditions import Conditions
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["check_length", "conditions_on", "importance_of", "rows_of_table", "table_conditions"]
+__all__ = [
+    "check_length",
+    "conditions_on",
+    "importance_of",
+    "refuse_comparing",
+    "rows_of_table",
+    "table_conditions",
+]
 
 
 def conditions_on(
@@ -172,3 +179,22 @@ def _labelled(split: Split, labels: NDArray[Any], name: str) -> NDArray[np.int64
     if missing:
         raise InputError(f"{name} names {missing[0]!r}, which is no label of a row that can be kept")
     return np.array([known[label] for label in labels.tolist()], dtype=np.int64)
+
+
+def refuse_comparing(
+    effort: str, wanted: str | None, metric: Any, conditions: Conditions | None, weights: Any
+) -> None:
+    """Complain where ways to choose should be compared and only the program knows what is asked.
+
+    ``effort`` is that in force, ``wanted`` the one that was set, if any.
+    """
+    if effort == "low" or (weights is None and (conditions is None or conditions.exact)):
+        return
+    alone = "weights" if weights is not None else "costs and together"
+    if wanted is not None:
+        raise InputError(f"effort={wanted!r} has no use for {alone}: use effort='low'")
+    if metric is not None:
+        raise InputError(
+            f"metric={metric!r} compares ways to choose, and {alone} are for the program alone: "
+            "leave it out, or add tune='grid' or refine=True"
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -69,18 +70,21 @@ def choose_rows(
     budgets: dict[str, float],
     request: Request,
     conditions: dict[str, Any] | None = None,
+    arrivals: Sequence[tuple[Any, Any]] = (),
 ) -> Chosen:
     """Selections of the requested method, one a budget.
 
-    ``conditions`` are those of :meth:`CDVM.select`, which other methods do not know.
+    ``conditions`` are those of :meth:`CDVM.select`, which other methods do not know; ``arrivals`` are
+    features and labels of rows that came after those of the split, for :meth:`CDVM.update`.
     """
     asked = conditions or {}
-    for budget in budgets.values() if "costs" not in asked and not request.searches else ():
-        resolve_budget(budget, split.n_rows)
-    conditions_on(split, **asked)  # before anything is trained
+    if not arrivals:  # before anything is trained
+        for budget in budgets.values() if "costs" not in asked and not request.searches else ():
+            resolve_budget(budget, split.n_rows)
+        conditions_on(split, **asked)
     with placed(request.cluster):
         if request.method == "cdvm":
-            return _by_cdvm(split, learner, budgets, request, asked)
+            return _by_cdvm(split, learner, budgets, request, asked, arrivals)
         return _by_baseline(split, learner, budgets, request)
 
 
@@ -118,7 +122,12 @@ def record_models(
 
 
 def _by_cdvm(
-    split: Split, learner: Learner, budgets: dict[str, float], request: Request, conditions: dict[str, Any]
+    split: Split,
+    learner: Learner,
+    budgets: dict[str, float],
+    request: Request,
+    conditions: dict[str, Any],
+    arrivals: Sequence[tuple[Any, Any]],
 ) -> Chosen:
     started = time.perf_counter()
     pruner = CDVM(
@@ -137,11 +146,14 @@ def _by_cdvm(
         n_jobs=request.jobs,
         random_state=request.seed,
     )
+    pruner.fit_split(split)
+    for X, y in arrivals:
+        pruner.update(X, y)
+    split = pruner.split_
     asked = conditions_on(split, **conditions)
     compared = pruner._effort != "low" and (asked is None or asked.exact)
     if compared or request.tune or request.refine:  # else it is for the report alone
         pruner.set_params(metric=request.metric)
-    pruner.fit_split(split)
     seconds = time.perf_counter() - started
     smallest = curve = None
     if request.searches:
@@ -162,7 +174,7 @@ def _by_cdvm(
         parts = [len(selection) / split.n_rows for selection in selections.values()]
         curve = pruner.curve(parts, metric=request.metric, **conditions)
     found = pruner.told(selections, explained=request.explain, fit_seconds=seconds)
-    return replace(found, smallest=smallest, curve=curve)
+    return replace(found, smallest=smallest, curve=curve, split=split if arrivals else None)
 
 
 def _by_baseline(split: Split, learner: Learner, budgets: dict[str, float], request: Request) -> Chosen:

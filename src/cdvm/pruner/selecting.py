@@ -24,7 +24,7 @@ from cdvm.optimize.feasibility import can_be_met
 from cdvm.optimize.program import Program, resolve_budget
 from cdvm.optimize.solvers.dispatch import Method
 from cdvm.pruner.by_budget import build_program, select_by_budget
-from cdvm.pruner.conditions import conditions_on, importance_of, rows_of_table
+from cdvm.pruner.conditions import conditions_on, importance_of, refuse_comparing, rows_of_table
 from cdvm.pruner.memory_plan import MemoryPlan
 from cdvm.pruner.portfolio import Effort, Evaluation, Portfolio, find_strata, who_evaluates
 from cdvm.pruner.resampling import Resampler
@@ -130,7 +130,7 @@ class BudgetSelector(Resampler):
             costs=costs,
         )
         asked: dict[str, Any] = {"conditions": conditions, "importance": importance_of(self.split_, weights)}
-        self._refuse_comparing(conditions, weights, self.metric)
+        refuse_comparing(self._effort, self.effort, self.metric, conditions, weights)
         if start is not None:
             if self.refine is False or conditions is not None:
                 wrong = "CDVM(refine=True)" if self.refine is False else "no conditions"
@@ -246,19 +246,6 @@ class BudgetSelector(Resampler):
         evidence = getattr(self, "evidence_", ())
         return explain_row(row, beside, self.split_, self.attribution_, evidence=evidence, top=top)
 
-    def _refuse_comparing(self, conditions: Conditions | None, weights: Any, metric: Any) -> None:
-        """Complain where ways to choose should be compared and only the program knows what is asked."""
-        alone = "weights" if weights is not None else "costs and together"
-        if self._effort == "low" or (weights is None and (conditions is None or conditions.exact)):
-            return
-        if self.effort is not None:
-            raise InputError(f"effort={self.effort!r} has no use for {alone}: use effort='low'")
-        if metric is not None:
-            raise InputError(
-                f"metric={metric!r} compares ways to choose, and {alone} are for the program alone: "
-                "leave it out, or add tune='grid' or refine=True"
-            )
-
     @abstractmethod
     def _anew(self, split: Split) -> BudgetSelector:
         """The same, fitted on other rows."""
@@ -281,7 +268,7 @@ class BudgetSelector(Resampler):
         if given.get("weights") is not None:
             raise InputError("weights= is for select: sizes are compared by rows that count the same")
         whole = conditions_on(self.split_, **given)
-        self._refuse_comparing(whole, None, None)
+        refuse_comparing(self._effort, self.effort, None, whole, None)
         asked = [] if whole is None else [whole]
 
         def fit(held: Held) -> Callable[[float], NDArray[np.int64]]:

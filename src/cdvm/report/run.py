@@ -23,7 +23,8 @@ class Chosen:
 
     ``attribution`` says what rows do for others, where that was estimated and is to be told, ``evidence`` are
     the outcomes of the models it is from, and ``proxy`` is what trained them; ``smallest`` is there where the
-    size was searched for, ``curve`` where one was asked for or searched on.
+    size was searched for, ``curve`` where one was asked for or searched on; ``split`` are the rows chosen of
+    where some came after those that were passed.
     """
 
     selections: dict[str, Selection]
@@ -34,6 +35,7 @@ class Chosen:
     smallest: Smallest | None = None
     curve: Curve | None = None
     evidence: tuple[Outcomes, ...] = ()
+    split: Split | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
