@@ -44,7 +44,7 @@ def test_new_and_missing_levels_are_one_and_codes_stay_those_of_the_training_row
 def test_marks_that_libraries_refuse_are_taken_out_of_names():
     frame = pd.DataFrame({"a[0]": [1, 2, 3], "a<0>": [3, 1, 2], 'b "c": d,e': list("xyx")})
     names = NativePreparation().fit(frame).transform(frame).table.columns
-    assert names.is_unique
+    assert len(set(names)) == 3
     assert not names.str.contains(r'[\[\]<>{}",:]').any()
 
 

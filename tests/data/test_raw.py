@@ -8,13 +8,15 @@ from scipy import sparse
 from cdvm import InputError
 from cdvm.data.raw import RawColumns, as_given, stack_rows
 
-FRAME = pd.DataFrame({"a": [1.0, None, 3.0], "b": ["x", "y", None], "c": [[1], [2], [3]]}, index=[7, 8, 9])
+FRAME = pd.DataFrame(
+    {"a": [1.0, None, 3.0], "b": ["x", "y", None], "c": [[1], [2], [3]], "d": [1, 2, 3]}, index=[7, 8, 9]
+)
 
 
 def test_rows_are_taken_by_position_and_the_table_is_handed_out():
     for table in (FRAME, FRAME.to_numpy(dtype=object)):
         raw = RawColumns(table)
-        assert raw.shape == (3, 3)
+        assert raw.shape == (3, 4)
         assert as_given(raw) is table
         taken = pd.DataFrame(as_given(raw[np.array([2, 0])]))
         assert taken.iloc[:, 0].tolist() == [3.0, 1.0]
@@ -27,7 +29,7 @@ def test_rows_are_taken_by_position_and_the_table_is_handed_out():
     "other",
     [
         FRAME.rename(columns={"a": "z"}),
-        FRAME.astype({"a": "float32"}),
+        FRAME.astype({"d": "int32"}),
         FRAME.assign(b=["x", "y", "z"]),
         FRAME.assign(c=[[1], [2], [4]]),
         FRAME[::-1],
