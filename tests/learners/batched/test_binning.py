@@ -1,8 +1,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
+from cases import split_of
 from scipy import sparse
 
+from cdvm.errors import InputError
+from cdvm.learners.batched import binning
 from cdvm.learners.batched.binning import Bins
 
 
@@ -48,3 +52,10 @@ def test_sparse_and_single_precision():
     thin = sparse.csr_array(X)
     np.testing.assert_array_equal(Bins(thin).codes(thin), Bins(X).codes(X))
     np.testing.assert_array_equal(Bins(X.astype(np.float32)).codes(X.astype(np.float32)), Bins(X).codes(X))
+
+
+def test_tables_that_are_too_large_are_refused(monkeypatch):
+    monkeypatch.setattr(binning, "MEMORY_LIMIT", 1000)
+    X = split_of("digits_raw").X
+    with pytest.raises(InputError, match="120 rows of 64 columns, too many for trees"):
+        Bins(X).codes(X)
