@@ -21,6 +21,7 @@ def test_whoever_catches_value_errors_catches_ours():
         ("s3://me:pass@host/a and http://you:word@b", "s3://me:***@host/a and http://you:***@b"),
         ("https://:only@host", "https://:***@host"),
         ("tcp://host:8786/a@b", "tcp://host:8786/a@b"),
+        ("http://host/a:b@c", "http://host/a:b@c"),
         ("write to me:you@host", "write to me:you@host"),
     ],
 )

@@ -9,12 +9,13 @@ pytest.importorskip("numba", reason="Numba is not installed: pip install cdvm[tr
 
 from cdvm.learners.batched.tree_answers import add_scalars, add_vectors
 
-N_FEATURES, N_ROWS = 5, 80
+N_FEATURES, N_ROWS = 5, 400
 
 
 def random_trees(rng, sizes, width):
     """Trees of some numbers of splits: starts, parents, features, thresholds and the answers of leaves."""
-    parents = [rng.integers(0, s + 1) for size in sizes for s in range(size)]
+    # of the rows that are left in the first leaf the last split takes some
+    parents = [rng.integers(0, s + 1) * (s < size - 1) for size in sizes for s in range(size)]
     n = len(parents)
     return (
         np.cumsum([0, *sizes], dtype=np.int64),
