@@ -62,8 +62,8 @@ def test_ways_columns_and_the_curve_are_told(capsys, monkeypatch):
     (line,) = report["budgets"].values()
     way = {"name": "herding", "score": 0.8, "standard_error": 0.01, "fits": 3, "seconds": 1.0, "kept": True}
     line |= {"leaderboard": [way], "agreement": 0.87, "objective": 2.0}
-    point = {"fraction": 0.1} | dict.fromkeys(("score", "random", "all_rows", "loss"), 0.5)
-    point |= {f"{k}_error": 0.01 for k in ("score", "random", "all_rows", "loss")}
+    point = {"fraction": 0.1, "score": 0.8, "random": 0.7, "all_rows": 0.9, "loss": 0.1}
+    point |= {"score_error": 0.01, "random_error": 0.02, "all_rows_error": 0.03, "loss_error": 0.04}
     report["curve"] = [point]
     report["smallest"] = {"rows": 10, "fraction": 0.1, "told": "ten rows are enough"}
     report["columns"] = [
@@ -74,7 +74,7 @@ def test_ways_columns_and_the_curve_are_told(capsys, monkeypatch):
     said = " ".join(capsys.readouterr().out.split())
     assert "job category 1 3 3 one-hot" in said
     assert "10.0% herding 0.800±0.010 3 1.0" in said
-    assert "10.0% 0.500±0.010 0.500±0.010 0.500±0.010 0.5000±0.0100" in said
+    assert "10.0% 0.800±0.010 0.700±0.020 0.900±0.030 0.1000±0.0400" in said
     assert "correlate by 0.87 or more" in said
     assert "Ten rows are enough." in said
     assert "Written to kept: kept rows, selection.csv, summary.json, curve.csv." in said

@@ -14,8 +14,8 @@ N_FEATURES, N_ROWS = 5, 400
 
 def random_trees(rng, sizes, width):
     """Trees of some numbers of splits: starts, parents, features, thresholds and the answers of leaves."""
-    # of the rows that are left in the first leaf the last split takes some
-    parents = [rng.integers(0, s + 1) * (s < size - 1) for size in sizes for s in range(size)]
+    # the last split divides the rows that the first has left where they were
+    parents = [0 if s in (0, size - 1) else rng.integers(1, s + 1) for size in sizes for s in range(size)]
     n = len(parents)
     return (
         np.cumsum([0, *sizes], dtype=np.int64),

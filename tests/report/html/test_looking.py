@@ -28,7 +28,7 @@ def test_findings_are_sorted_by_kind_and_nearness_and_told_with_their_twin():
     rng = np.random.default_rng(0)
     split = Split.from_arrays(rng.standard_normal((20, 2)), np.arange(20) % 2, validation="out_of_bag")
     run = a_run(split, [np.array([4, 5]), np.array([5, 6])])
-    twins = [Twin(8, 4, 0.05), Twin(6, 4, 0.02), Twin(9, 4, 0.0), Twin(12, 4, 0.0)]
+    twins = [Twin(6, 4, 0.05), Twin(8, 4, 0.02), Twin(9, 4, 0.0), Twin(12, 4, 0.0)]
     doubts = Doubts(np.linspace(0, 1, 20), 1 - split.y, np.full(20, 0.5), np.array([5, 3]), models=50)
     found = find_oddities(run, doubts, twins, 18, None)
     assert [(line.row, line.finding, line.twin) for line in found.lines] == [
@@ -36,8 +36,8 @@ def test_findings_are_sorted_by_kind_and_nearness_and_told_with_their_twin():
         (3, "label suspect", None),
         (9, "duplicate, other label", 4),
         (12, "duplicate", 4),
-        (6, "near-duplicate", 4),
         (8, "near-duplicate", 4),
+        (6, "near-duplicate", 4),
     ]
     first = found.lines[0]
     assert (first.label, first.said, first.kept) == ("1", "0", (True, True))

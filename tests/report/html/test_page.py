@@ -125,7 +125,7 @@ def test_limits_that_bind_are_told_with_their_price(pruner, table, tmp_path):
 
 
 def test_the_example_is_what_the_guide_says():
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     text = (root / "docs" / "example-report.html").read_text(encoding="utf-8")
     assert len(text.encode()) < 1_000_000
     command = read(text).texts("code")[0]
