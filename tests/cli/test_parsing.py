@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdvm import InputError
@@ -20,6 +20,7 @@ from cdvm.cli.parsing import (
 )
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.integers(1, 9999))
 def test_fractions_and_percentages_are_one_budget_of_one_name(basis_points):
     fraction = basis_points / 10_000

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdvm import InputError, InputWarning, Preparation, Split
@@ -33,6 +33,7 @@ def test_validation_labels_never_seen_in_training_are_counted(frame):
     assert (split.y_val == -1).sum() == 3
 
 
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(0, 3), min_size=6, max_size=60), st.integers(0, 5))
 def test_held_out_parts_are_all_rows_once_in_the_sizes_asked_for(labels, seed):
     labels = [*labels, *range(4), *range(4), *range(4)]

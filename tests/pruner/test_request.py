@@ -29,7 +29,6 @@ def rows(chosen):
     [
         ({"alpha": 0.2, "kappa": 0.1, "inclusion": 0.2, "seed": 4},
          {"alpha": 0.2, "kappa": 0.1, "inclusion": 0.2, "random_state": 4}),
-        ({"tune": True}, {"tune": "grid"}),
         ({"refine": True, "fits": 60}, {"refine": {"fits": 60}}),
     ],
 )  # fmt: skip

@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
@@ -81,6 +81,7 @@ def test_names_of_parts_are_told_from_others(tmp_path, monkeypatch):
     assert machine_name() in seen[0]
 
 
+@settings(max_examples=25, deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from("abc"),

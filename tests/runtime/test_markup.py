@@ -4,7 +4,7 @@ import json
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdvm._runtime.markup import Markup, embedded_json, join, tag
@@ -32,6 +32,7 @@ class Seen(HTMLParser):
 TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]))
 
 
+@settings(max_examples=40, deadline=None)
 @given(TEXTS, TEXTS)
 def test_any_text_is_read_back_and_opens_no_element(text, value):
     seen = Seen(tag("p", text, tag("b", text), title=value))
@@ -52,6 +53,7 @@ def test_markup_goes_in_as_it_is_and_nothing_is_left_out_but_none():
     assert join([Markup("<i>"), "<i>", [0, ("", None, tag("br"))]]) == "<i>&lt;i&gt;0<br>"
 
 
+@settings(max_examples=25, deadline=None)
 @given(
     st.recursive(
         st.none() | st.integers() | TEXTS, lambda some: st.lists(some) | st.dictionaries(TEXTS, some)

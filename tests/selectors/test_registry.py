@@ -21,6 +21,17 @@ from cdvm.selectors import (
 from cdvm.selectors.base import allocate
 
 BY_FEATURES = ["stratified", "k_center", "herding", "facility_location"]
+BY_MODELS_OR_CENTRES = [
+    coverage_centric,
+    hardest_right,
+    moderate,
+    margin,
+    el2n,
+    forgetting,
+    craig,
+    glister,
+    coretab,
+]
 
 
 @pytest.mark.parametrize("method", BY_FEATURES)
@@ -83,19 +94,6 @@ def test_unknown_names_and_options_are_answered_with_known_ones(clouds):
     others = ["influence_pruning", "moderate", "hardest_right", "coverage_centric"]
     others += ["margin", "el2n", "forgetting", "craig", "glister", "coretab"]
     assert selector_names() == [*BY_FEATURES, *others]
-
-
-BY_MODELS_OR_CENTRES = [
-    coverage_centric,
-    hardest_right,
-    moderate,
-    margin,
-    el2n,
-    forgetting,
-    craig,
-    glister,
-    coretab,
-]
 
 
 @pytest.mark.parametrize("selector", BY_MODELS_OR_CENTRES)

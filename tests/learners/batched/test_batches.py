@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kstest
 
@@ -26,6 +26,7 @@ def test_initial_weights_are_uniform_and_follow_the_seed():
     assert (start != initial_weights(8, 20, 400)).all()
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.integers(1, 700), st.integers(1, 300))
 def test_only_the_last_batch_is_padded_and_only_a_little(size, batch):
     (padded,) = padded_sizes(np.array([size]), batch)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -16,6 +16,7 @@ from cdvm.learners.batched.linear import Geometry, batches, fill_absent, winners
 from cdvm.sampling import Subsets
 
 
+@settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.lists(st.integers(0, 29), min_size=1, max_size=25), max_size=12),
     st.sampled_from([4, 8]),

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
-from pages import plane_in, read
+from pages import plain_report, plane_in, read
 
 from cdvm import CDVM, select_with
+from cdvm.report.html.answer import answer, leaderboard
 from cdvm.report.run import Chosen, Run
 from cdvm.report.summary import summarize
 
@@ -57,3 +59,39 @@ def test_a_size_that_was_searched_for_is_told_with_its_curve(tmp_path):
     text = pruner.report(tmp_path / "none.html", none).read_text(encoding="utf-8")
     assert plane_in(text) is None
     assert read(text).texts("figcaption") == reader.texts("figcaption")[:1]
+
+
+def test_the_first_sentence_and_the_card_say_how_much_better_the_rows_are():
+    report = plain_report(kept=0.912, random=0.834, random_std=0.01, all_rows=0.95)
+    shown = read(answer(report, [90]))
+    assert shown.texts("p", **{"class": "lead"}) == [
+        "Of 100 rows, 10 (10.0%) give ridge an accuracy of 0.912 on 90 other rows: 0.078 above random rows "
+        "and 0.038 below all rows."
+    ]
+    assert shown.texts("li") == [
+        "10.0% · 10 rows0.912better than random rows7.8 standard deviations above random rows 0.834 ± 0.010"
+        "all rows 0.950"
+    ]
+    sample = 1.96 * math.sqrt(0.912 * 0.088 / 90)
+    assert f"up to ± {sample:.3f} (95 %)" in shown.texts("p", **{"class": "note"})[1]
+
+
+def test_ways_are_compared_where_there_were_several():
+    report = plain_report() | {"ways_compared_by": "accuracy"}
+    assert leaderboard(report) is None
+    way = {
+        "name": "<herding>",
+        "score": 0.8,
+        "standard_error": 0.01,
+        "fits": 1200,
+        "seconds": 1.0,
+        "kept": True,
+    }
+    other = way | {"name": "random", "score": 0.7, "kept": False}
+    (line,) = report["budgets"].values()
+    line["leaderboard"] = [way, other]
+    shown = read(leaderboard(report))
+    assert shown.texts("th", scope="row") == ["<herding> – kept", "random"]
+    assert shown.texts("td") == ["0.800 ± 0.010", "", "1,200", "1.0", "0.700 ± 0.010", "", "1,200", "1.0"]
+    middles = [float(a["cx"]) for name, a, _ in shown.found if name == "circle"]
+    assert 6 < middles[1] < middles[0] < 114

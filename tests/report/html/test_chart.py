@@ -4,13 +4,14 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pages import read
 
 from cdvm.report.html.chart import Line, percent, score_chart, ticks
 
 
+@settings(max_examples=50, deadline=None)
 @given(st.floats(-1e3, 1e3), st.floats(1e-6, 1e3))
 def test_ticks_are_few_round_numbers_in_range(low, width):
     high = low + width
