@@ -39,7 +39,8 @@ def test_a_frequent_value_leaves_the_others_their_share():
 
 def test_codes_of_rows_outside_the_table():
     bins = Bins(np.array([[0.0], [1.0], [np.nan]]))
-    assert bins.codes(np.array([[-9.0], [0.49], [0.51], [9.0], [np.nan]])).ravel().tolist() == [1, 1, 2, 2, 0]
+    rows = np.array([-9.0, 0.49, 0.5, 0.51, 9.0, np.nan])[:, None]
+    assert bins.codes(rows).ravel().tolist() == [1, 1, 1, 2, 2, 0]
 
 
 def test_a_column_without_values_has_one_code():
