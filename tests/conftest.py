@@ -65,3 +65,27 @@ def table():
 @pytest.fixture(scope="module")
 def pruner(table):
     return CDVM("naive_bayes", effort="low", n_models=300, n_jobs=1, random_state=0).fit(*table)
+
+
+@pytest.fixture
+def cache(monkeypatch, tmp_path) -> Path:
+    """An empty cache, and no ready files."""
+    monkeypatch.delenv("CDVM_DATA_HOME", raising=False)
+    monkeypatch.setenv("CDVM_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def home(monkeypatch, cache, tmp_path) -> Path:
+    """An empty directory of ready files, and an empty cache."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("CDVM_DATA_HOME", str(folder))
+    return folder
+
+
+@pytest.fixture
+def real(monkeypatch, data_home, tmp_path) -> Path:
+    """The real files, and an empty cache."""
+    monkeypatch.setenv("CDVM_CACHE", str(tmp_path / "cache"))
+    return data_home

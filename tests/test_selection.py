@@ -1,11 +1,17 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
 import numpy as np
 import polars
 import pyarrow
 import pytest
+from pages import read
 from scipy import sparse
 from sklearn.base import clone
 
 from cdvm import InputError, Program, Selection, solve
+from cdvm.selection import Candidate
 
 
 def test_selection_says_what_was_chosen_and_how(table, pruner):
@@ -83,3 +89,24 @@ def test_selection_is_saved_and_read_back(pruner, tmp_path):
     assert loaded.indices.tolist() == keep.indices.tolist()
     assert (loaded.weights == keep.weights).all()
     assert (loaded.gap, loaded.kappa, loaded.score, loaded.n_rows) == (keep.gap, keep.kappa, None, 178)
+
+
+def test_a_notebook_shows_a_selection_without_solving_anything(pruner):
+    chosen = pruner.select([12])
+    shown = read(chosen[0]._repr_html_())
+    cells = shown.texts("td")
+    assert cells[0] == "12 of 178 rows, 6.7%"
+    assert f"{chosen[0].gap:.2%} of the program's objective, at most" in cells
+    way = Candidate("<script>x</script>", 0.9, 0.01, 3, 1.0, True)
+    nasty = replace(
+        chosen[0], method="<b>", fits=1200, optimism=0.0123, score=0.5, leaderboard=(way,), alpha=None
+    )
+    told = read(nasty._repr_html_())
+    assert told.texts("script") == []
+    assert told.texts("th")[-1] == "<script>x</script>, kept"
+    assert told.texts("td")[1:] == [
+        "<b>",
+        "by 1,200 fits; 0.012 of its gain is optimism",
+        "0.500 on the evaluation rows",
+        "0.900 ± 0.010",
+    ]

@@ -1,7 +1,26 @@
 """Results made by hand: what a run would have written, from a formula."""
 
+import io
+
 import numpy as np
 import pandas as pd
+from rich.console import Console
+
+from cdvm.benchmark.protocol import Protocol
+
+# A protocol that takes a second.
+TINY = Protocol(
+    "small",
+    train=80,
+    validation=40,
+    test=40,
+    noise=0.1,
+    scaling="table",
+    model="paper",
+    budgets=(8, 16),
+    repetitions=3,
+    random_draws=2,
+)
 
 BUDGETS = (50, 100, 150, 200, 250, 300)
 SKILL = {
@@ -56,6 +75,25 @@ def line(
 
 def frame_of(*lines):
     return pd.DataFrame(lines)
+
+
+FEW = (
+    line("pol", "CDVM5k", 50, 0, 0.74),
+    line("pol", "CDVM5k", 50, 1, 0.76),
+    line("pol", "Random", 50, 0, 0.66),
+    line("pol", "Random", 50, 1, 0.68),
+)
+
+
+def shown(report, width=100):
+    """A table as the terminal shows it."""
+    console = Console(width=width, file=io.StringIO())
+    console.print(report.rich())
+    return console.file.getvalue()
+
+
+def curves(ax):
+    return {found.get_label(): found for found in ax.lines}
 
 
 def run(datasets=("pol", "nomao", "cifar10"), repetitions=4, protocol="paper", ablations=True, seed=0):

@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from benchmark_frames import TINY
 from typer.testing import CliRunner
 
 from cdvm.benchmark.protocol import get_protocol
@@ -205,3 +206,29 @@ def test_tables_and_figures_replace_files_in_a_named_directory_only_by_force(res
             "add --out"
             in CliRunner().invoke(app, ["benchmark", command, str(results.path), "--force"]).output
         )
+
+
+def test_directory_without_results(tmp_path):
+    with pytest.raises(InputError, match="cdvm benchmark run"):
+        Results.open(tmp_path)
+    (tmp_path / "other.parquet").write_bytes(b"x")
+    with pytest.raises(InputError, match="name another"):
+        Results.create(tmp_path, TINY)
+    (tmp_path / "protocol.json").write_text("{")
+    with pytest.raises(InputError, match="cannot be read"):
+        Results.open(tmp_path)
+
+
+def test_run_under_way_can_be_read(tmp_path):
+    results = Results.create(tmp_path / "r", TINY)
+    with pytest.raises(InputError, match="no finished repetition"):
+        _ = results.frame
+    results.write(("wine", "CDVM5k@5", 0), [{"dataset": "wine", "method": "CDVM5k@5", **_KEY}])
+    assert results.done() == {("wine", "CDVM5k@5", 0)}
+    assert len(results.frame) == 1
+    results.join()
+    results.join()
+    assert results.done() == {("wine", "CDVM5k@5", 0)}
+
+
+_KEY = {"budget": 8, "repetition": 0, "draw": 0, "kept": [1, 2]}

@@ -207,3 +207,13 @@ def test_columns_of_several_levels_and_of_arrow_are_found_by_name():
     arrow = pyarrow.Table.from_pandas(flat[["b", "a"]], preserve_index=False)
     for other in (arrow, polars.from_arrow(arrow)):
         assert np.array_equal(Split.from_arrays(flat, y, other, y).X_val, X)
+
+
+def test_advice_for_columns_that_are_not_numbers():
+    texts = pd.DataFrame({"review": [f"it was film {i}" for i in range(60)]})
+    for frame, words in [
+        (texts, "turn texts into vectors"),
+        (texts.assign(review="red"), "pandas.get_dummies"),
+    ]:
+        with pytest.raises(InputError, match=words):
+            Split.from_arrays(frame, [0, 1] * 30)

@@ -20,13 +20,6 @@ def test_holds_out_a_stratified_part_and_remembers_where_rows_came_from(frame):
     assert split.n_table == 40
 
 
-def test_every_class_is_in_every_part_however_rare():
-    y = ["common"] * 97 + ["rare"] * 3
-    split = Split.from_arrays(np.arange(100.0)[:, None], y, validation_size=0.1, test_size=0.1)
-    for part in (split.y, split.y_val, split.y_test):
-        assert (part == 1).sum() == 1
-
-
 def test_the_same_random_state_holds_out_the_same_rows(frame):
     a, b = (Split.from_arrays(*frame, random_state=5).rows for _ in range(2))
     assert (a == b).all()
@@ -42,14 +35,6 @@ def test_sparse_features_stay_sparse(make):
     assert sparse.issparse(split.standardized().X)
 
 
-def test_validation_columns_are_matched_by_name(frame):
-    X, y = frame
-    split = Split.from_arrays(X, y, X[["c", "a", "b"]], y)
-    assert (split.X_val == split.X).all()
-    with pytest.raises(InputError, match="X_val lacks columns of X: 'b'"):
-        Split.from_arrays(X, y, X[["a", "c"]], y)
-
-
 def test_standardised_features_use_the_training_rows_only(frame):
     split = Split.from_arrays(*frame, random_state=0).standardized()
     assert np.allclose(split.X.mean(axis=0), 0)
@@ -63,14 +48,6 @@ def test_a_class_with_one_row_is_fine_with_own_validation_rows_but_mentioned(fra
     with pytest.warns(InputWarning, match="'once' has one training row only"):
         split = Split.from_arrays(X, y, X, y)
     assert split.n_classes == 3
-
-
-def test_validation_labels_never_seen_in_training_are_counted(frame):
-    X, y = frame
-    y_val = y.mask(np.arange(40) < 3, "new")
-    with pytest.warns(InputWarning, match=r"3 of 40 rows of y_val carry labels never seen in y \('new'\)"):
-        split = Split.from_arrays(X, y, X, y_val)
-    assert (split.y_val == -1).sum() == 3
 
 
 def test_fewer_validation_rows_than_classes(frame):

@@ -1,7 +1,6 @@
 import hashlib
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 
@@ -48,27 +47,3 @@ def server():
     yield server
     server.http.shutdown()
     server.http.server_close()
-
-
-@pytest.fixture
-def cache(monkeypatch, tmp_path) -> Path:
-    """An empty cache, and no ready files."""
-    monkeypatch.delenv("CDVM_DATA_HOME", raising=False)
-    monkeypatch.setenv("CDVM_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
-@pytest.fixture
-def home(monkeypatch, cache, tmp_path) -> Path:
-    """An empty directory of ready files, and an empty cache."""
-    folder = tmp_path / "home"
-    folder.mkdir()
-    monkeypatch.setenv("CDVM_DATA_HOME", str(folder))
-    return folder
-
-
-@pytest.fixture
-def real(monkeypatch, data_home, tmp_path) -> Path:
-    """The real files, and an empty cache."""
-    monkeypatch.setenv("CDVM_CACHE", str(tmp_path / "cache"))
-    return data_home

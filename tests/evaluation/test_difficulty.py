@@ -1,8 +1,10 @@
 """How hard rows are: wrong labels hardest, then those at the boundary."""
 
+from collections import defaultdict
+
 import numpy as np
 import pytest
-from sklearn.datasets import make_blobs
+from sklearn.datasets import make_blobs, make_classification
 from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -145,3 +147,29 @@ def test_a_large_half_is_cut_short(blobs, monkeypatch):
         ease_of_rows(split, Watched(GaussianNB()), n_jobs=1)
         assert len(sizes) == 20
         assert np.mean(sizes) == pytest.approx(fraction * split.n_rows, rel=0.15)
+
+
+def residuals_by_loops(split, seed):
+    """The residual of every row by each model of half of the rows that did not see it."""
+    found = defaultdict(list)
+    subsets = Design(split.n_rows, 0.5, seed=seed).take(range(20))
+    for k in range(20):
+        rows = subsets.rows(k)
+        model = LogisticRegression(max_iter=2000, tol=1e-8).fit(split.X[rows], split.y[rows])
+        chances = model.predict_proba(split.X)
+        for i in set(range(split.n_rows)) - set(rows.tolist()):
+            found[i].append(chances[i] - (np.arange(split.n_classes) == split.y[i]))
+    return [found[i] for i in range(split.n_rows)]
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_errors_are_the_mean_lengths_of_residuals_and_residuals_their_means(classes):
+    X, y = make_classification(
+        120, 6, n_informative=4, n_classes=classes, flip_y=0.1, class_sep=0.8, random_state=0
+    )
+    split = Split.from_arrays(X, y, validation="out_of_bag", random_state=0)
+    each = residuals_by_loops(split, 5)
+    lengths = [np.mean([np.linalg.norm(r) for r in rows]) for rows in each]
+    np.testing.assert_allclose(errors_of_rows(split, "logistic", seed=5, n_jobs=1), lengths, atol=1e-3)
+    means = [np.mean(rows, axis=0) for rows in each]
+    np.testing.assert_allclose(residuals_of_rows(split, "logistic", seed=5, n_jobs=1), means, atol=1e-3)

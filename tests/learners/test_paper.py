@@ -138,15 +138,6 @@ def test_initial_weights_are_shared_and_follow_the_seed():
     assert np.abs(other - default).max() > 0.01
 
 
-def test_orders_differ_between_epochs_and_models():
-    subsets = Design(400, 1.0, "bootstrap", seed=2).take(range(3))
-    orders = [epoch_orders(subsets, k, 5) for k in range(3)]
-    for k, order in enumerate(orders):
-        np.testing.assert_array_equal(np.sort(order, axis=1), np.tile(subsets.rows(k), (5, 1)))
-        assert len(np.unique(order, axis=0)) == 5
-    np.testing.assert_array_equal(epoch_orders(subsets[[2]], 0, 5), orders[2])
-
-
 def test_sets_no_model_can_learn_from():
     split = ten_class_split()
     row_of = [int(np.flatnonzero(split.y == c)[0]) for c in range(10)]

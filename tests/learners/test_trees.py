@@ -18,117 +18,17 @@ from sklearn.ensemble import (
 )
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
+from tree_cases import table, whole
 
 from cdvm.data.split import Split
 from cdvm.errors import InputError
-from cdvm.learners import BoostingLearner, ForestLearner, TreeLearner, make_learner
-from cdvm.learners.batched import binning, compiling
+from cdvm.learners import BoostingLearner, ForestLearner, TreeLearner
 from cdvm.sampling import Design, Subsets
 
 pytest.importorskip("numba", reason="Numba is not installed: pip install cdvm[trees]")
 
 LEARNERS = [TreeLearner, ForestLearner, BoostingLearner]
 KINDS = [(kind, task) for kind in LEARNERS for task in ("classification", "regression")]
-
-
-def table(X, y, X_val=None, task="classification"):
-    """A split whose validation rows are the training rows, unless told otherwise."""
-    X = np.asarray(X, dtype=float)
-    X_val = X if X_val is None else np.asarray(X_val, dtype=float)
-    kept = Split.from_arrays(X, y, X, y, task=task)
-    return replace(kept, X_val=X_val, y_val=np.zeros(len(X_val)))
-
-
-def whole(split):
-    return Subsets.of([range(split.n_rows)], split.n_rows)
-
-
-def cuts(X):
-    for f in range(X.shape[1]):
-        for value in np.unique(X[:, f])[:-1]:
-            yield X[:, f] <= value
-
-
-def gini(y):
-    return len(y) - (np.bincount(y) ** 2).sum() / len(y)
-
-
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("n_classes", [2, 3, 5])
-def test_the_first_split_has_the_least_impurity_of_all(seed, n_classes):
-    rng = np.random.default_rng(seed)
-    X, y = (
-        rng.integers(0, 6, (25, 3)),
-        np.r_[np.arange(n_classes), rng.integers(0, n_classes, 25 - n_classes)],
-    )
-    split = table(X, y)
-    fractions = TreeLearner(max_depth=1).bind(split, split.X).scores(whole(split))[0].astype(float)
-    least = min(gini(y[low]) + gini(y[~low]) for low in cuts(X))
-    np.testing.assert_allclose((fractions * (1 - fractions)).sum(), least, rtol=1e-6)
-
-
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("min_leaf", [1, 6])
-def test_the_first_split_of_targets_has_the_least_squared_error(seed, min_leaf):
-    rng = np.random.default_rng(seed)
-    X, y = rng.integers(0, 6, (25, 3)), rng.integers(-5, 6, 25).astype(float)
-    split = table(X, y, task="regression")
-
-    def error(low):
-        return sum(((y[side] - y[side].mean()) ** 2).sum() for side in (low, ~low))
-
-    answer = TreeLearner(max_depth=1, min_leaf=min_leaf, task="regression").predict(
-        split, whole(split), split.X
-    )
-    least = min(error(low) for low in cuts(X) if min_leaf <= low.sum() <= len(y) - min_leaf)
-    np.testing.assert_allclose(((y - answer[0]) ** 2).sum(), least, rtol=1e-5)
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_a_boosted_stump_has_the_best_newton_gain(seed):
-    rng = np.random.default_rng(seed)
-    X, y = rng.integers(0, 6, (40, 3)), np.r_[0, 1, rng.integers(0, 2, 38)]
-    split = table(X, y)
-    learner = BoostingLearner(1, max_leaves=2, min_leaf=3, l2=0.5, learning_rate=0.3)
-    scores = learner.bind(split, split.X).scores(whole(split))[0, :, 1]
-    p = y.mean()
-    g, h = p - y, np.full(40, p * (1 - p))
-
-    def gain(low):
-        return sum(g[side].sum() ** 2 / (h[side].sum() + 0.5) for side in (low, ~low))
-
-    def answer(low):
-        values = [-0.3 * g[side].sum() / (h[side].sum() + 0.5) for side in (low, ~low)]
-        return np.log(p / (1 - p)) + np.where(low, *values)
-
-    allowed = [low for low in cuts(X) if 3 <= low.sum() <= 37]
-    best = max(map(gain, allowed))
-    equals = [answer(low) for low in allowed if gain(low) > best - 1e-6]
-    assert min(np.abs(scores - one).max() for one in equals) < 1e-5
-
-
-@pytest.mark.parametrize("n_rows", [60, 700])
-def test_one_round_of_full_trees_is_a_regression_tree(n_rows):
-    X, y = make_friedman1(n_rows, random_state=0)
-    X = np.round(X * 30)
-    split = table(X, y, task="regression")
-    tree = TreeLearner(min_leaf=9, task="regression").predict(split, whole(split), split.X)
-    once = BoostingLearner(1, learning_rate=1.0, max_leaves=256, min_leaf=9, l2=0.0, task="regression")
-    np.testing.assert_allclose(once.predict(split, whole(split), split.X), tree, rtol=1e-4)
-
-
-@pytest.mark.parametrize("n_rows", [60, 900])
-def test_a_full_tree_fits_what_its_features_tell_apart(n_rows):
-    rng = np.random.default_rng(0)
-    X = np.column_stack([np.arange(n_rows) // 30, np.arange(n_rows) % 30, rng.integers(0, 3, n_rows)])
-    targets = rng.normal(size=n_rows)
-    split = table(X, targets, task="regression")
-    answer = TreeLearner(task="regression").predict(split, whole(split), split.X)
-    np.testing.assert_allclose(answer[0], targets, atol=1e-5)
-    classes = np.r_[np.arange(7), rng.integers(0, 7, n_rows - 7)]
-    split = table(X, classes)
-    assert (TreeLearner().predict(split, whole(split), split.X) == classes).all()
-    assert (ForestLearner(bootstrap=False).predict(split, whole(split), split.X) == classes).all()
 
 
 @pytest.mark.parametrize("kind", [TreeLearner, BoostingLearner])
@@ -184,26 +84,6 @@ def test_only_forests_are_random():
     other = Subsets(same.members, same.models, seed=1)
     forest = ForestLearner(5).bind(split, split.X_val)
     assert (forest.predict(other) != forest.predict(same)).any()
-
-
-def test_sets_that_share_rows_share_a_forests_randomness():
-    split = split_of("digits_raw")
-    forest = ForestLearner(20).bind(split, split.X_val)
-    first, near = np.arange(80), np.r_[np.arange(79), 100]
-    a, b = (forest.scores(Subsets.of([rows], N_TRAIN))[0] for rows in (first, near))
-    anew = forest.scores(Subsets.of([first], N_TRAIN, first=1))[0]
-    assert np.abs(a - b).mean() < 0.5 * np.abs(a - anew).mean()
-
-
-def test_bootstrapped_means_vary_as_they_should():
-    rng = np.random.default_rng(0)
-    y = rng.normal(size=200)
-    split = table(np.zeros((200, 1)), y, [[0.0]], task="regression")
-    sets = Subsets.of([range(100)] * 2000, 200)
-    means = ForestLearner(1, task="regression").predict(split, sets, split.X_val)[:, 0]
-    expected = y[:100].std() / 10
-    assert abs(means.mean() - y[:100].mean()) < 4 * expected / np.sqrt(2000)
-    assert 0.9 < means.std() / expected < 1.1
 
 
 @pytest.mark.parametrize(("kind", "task"), [k for k in KINDS if k[0] is not ForestLearner])
@@ -290,13 +170,6 @@ def test_sparse_features_are_the_same_features():
     for kind in LEARNERS:
         a, b = (kind().predict(s, draw(3), s.X_val) for s in (split, thin))
         np.testing.assert_array_equal(a, b)
-
-
-def test_tables_that_are_too_large_are_refused(monkeypatch):
-    monkeypatch.setattr(binning, "MEMORY_LIMIT", 1000)
-    split = split_of("digits_raw")
-    with pytest.raises(InputError, match="120 rows of 64 columns, too many for trees"):
-        TreeLearner().bind(split, split.X_val)
 
 
 def mean_score(models, split, subsets):
@@ -417,15 +290,3 @@ def test_parameters_are_checked_and_recorded():
 )
 def test_features_tried_at_a_split(wanted, task, tried):
     assert ForestLearner(max_features=wanted, task=task).tried(64) == tried
-
-
-def test_without_numba_the_cure_is_named(monkeypatch):
-    monkeypatch.setattr(compiling, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"ForestLearner needs Numba.*pip install cdvm\[trees\]"):
-        make_learner("forest")
-
-
-def test_kernels_compile_where_no_cache_can_be_written():
-    space: dict = {}
-    exec("def twice(x):\n    return 2 * x", space)  # no file, so nothing to keep the compiled code beside
-    assert compiling.entry(space["twice"])(21) == 42

@@ -16,7 +16,7 @@ from comparing import equal
 from sklearn.naive_bayes import GaussianNB
 
 from cdvm import Design, InputError, InputWarning, Outcomes, SklearnLearner, StoreError, record_outcomes
-from cdvm._runtime.files import sweep_parts, write_whole
+from cdvm._runtime.files import machine_name
 from cdvm.outcomes.store import Chunk, Store, _checksum
 
 NONE = np.empty(0, dtype=np.int64)
@@ -188,8 +188,6 @@ def test_directories_rights_and_names_that_are_in_the_way(tmp_path):
     for name, reason in [("n" * 300, "File name too long"), ("a\0b", "embedded null")]:
         with pytest.raises(StoreError, match=f"{reason}.*: name another place"):
             Store(tmp_path / name, declared(1))
-        with pytest.raises(StoreError, match=f"{reason}.*name another place"):
-            write_whole(tmp_path / name, b"")
     for odd in (5, None, "", b"runs"):
         with pytest.raises(InputError, match=r"store=.*: use a directory, or an address such as"):
             Store(odd, declared(1))
@@ -207,40 +205,12 @@ def test_directories_rights_and_names_that_are_in_the_way(tmp_path):
         store.path.chmod(0o700)
 
 
-def test_parts_of_dead_writers_are_swept_and_those_of_the_living_stay(tmp_path):
-    """A writer is killed while its file is half written; another is at work on one of its own."""
-    code = """
-import os, signal, sys
-from pathlib import Path
-from cdvm._runtime.files import write_whole
-os.fsync = lambda descriptor: os.kill(os.getpid(), signal.SIGKILL) if sys.argv[2] == "die" else input()
-write_whole(Path(sys.argv[1], "file"), b"half")
-"""
-    words = [sys.executable, "-c", code, str(tmp_path)]
-    assert subprocess.run([*words, "die"], check=False).returncode == -9
-    alive = subprocess.Popen([*words, "wait"], stdin=subprocess.PIPE)
-    while len(list(tmp_path.glob(".*.part"))) < 2:
-        time.sleep(0.01)
-        assert alive.poll() is None
-    dead = next(p for p in tmp_path.glob(".*.part") if f"-{alive.pid}-" not in p.name)
-    elsewhere = [tmp_path / f".0badc0de-1-{'0' * 31}{k}.part" for k in range(2)]
-    mine = tmp_path / ".notes.part"
-    for path in (*elsewhere, mine):
-        path.write_text("")
-    two_days_ago = time.time() - 2 * 86400
-    os.utime(elsewhere[0], (two_days_ago, two_days_ago))
-    os.utime(mine, (two_days_ago, two_days_ago))
-    sweep_parts(tmp_path)
-    assert not dead.exists()
-    assert [path.exists() for path in elsewhere] == [False, True]
-    assert mine.exists()
-    alive.communicate(b"\n")
-    assert (tmp_path / "file").read_bytes() == b"half"
-    elsewhere[1].unlink()
-    (tmp_path / "s").mkdir()
-    dead.parent.joinpath("s", dead.name).write_text("")
-    Store(tmp_path / "s", declared(1))
-    assert [p.name for p in (tmp_path / "s").iterdir()] == ["manifest.json"]
+def test_opening_a_store_clears_away_what_a_dead_writer_left(tmp_path):
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    (tmp_path / f".{machine_name()}-{dead.pid}-{'0' * 32}.part").write_text("")
+    Store(tmp_path, declared(1))
+    assert [p.name for p in tmp_path.iterdir()] == ["manifest.json"]
 
 
 def test_outcome_functions_of_one_name_are_told_apart(wine, tmp_path):

@@ -122,15 +122,6 @@ def test_inclusion_must_be_a_proper_probability(inclusion):
         banzhaf(8, PAPER, inclusion=inclusion)
 
 
-def test_too_few_models_are_refused_with_the_number_needed(split):
-    with pytest.raises(
-        InputError, match=r"n_models=3: \d+ of the 60 rows .* at least (\d+) models"
-    ) as caught:
-        banzhaf(split, "naive_bayes", n_models=3, n_jobs=1)
-    needed = int(str(caught.value).split("at least ")[1].split()[0])
-    assert len(banzhaf(split, "naive_bayes", n_models=needed, n_jobs=1)) == 60
-
-
 def test_few_existing_outcomes_are_used_with_a_warning(split):
     learner = make_learner("naive_bayes")
     few = record_outcomes(split, learner, Design(60, 0.5), range(4), n_jobs=1)

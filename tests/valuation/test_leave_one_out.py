@@ -4,7 +4,6 @@ from sklearn.naive_bayes import GaussianNB
 from valuation_games import PAPER, UNEVEN, blobs, with_one_and_two_jobs
 
 from cdvm.valuation.leave_one_out import leave_one_out
-from cdvm.valuation.random import random
 
 
 @pytest.mark.parametrize("game", [PAPER, UNEVEN])
@@ -32,9 +31,3 @@ def test_values_do_not_depend_on_jobs_or_batches(monkeypatch):
     batches = leave_one_out(split, "naive_bayes", n_jobs=1).values
     assert np.array_equal(one, two)
     assert np.array_equal(one, batches)
-
-
-def test_random_values_follow_from_the_seed_alone():
-    assert np.array_equal(random(50, seed=4).values, random(50, "anything", seed=4).values)
-    assert not np.array_equal(random(50, seed=4).values, random(50, seed=5).values)
-    assert 0.4 < random(5000).values.mean() < 0.6

@@ -6,7 +6,6 @@ from valuation_games import LARGE, PAPER, UNEVEN, TableGame, blobs, chance, with
 
 from cdvm.errors import InputError
 from cdvm.valuation import RankStability, StandardError, value_rows
-from cdvm.valuation.semivalues import beta_weights, position_weights
 from cdvm.valuation.shapley import beta_shapley, shapley
 
 tables = st.integers(1, 5).flatmap(
@@ -78,16 +77,6 @@ def test_sampled_beta_values_agree_with_exact_ones():
     sampled = beta_shapley(8, UNEVEN, alpha=4, beta=1, exact=False, n_models=8 * 600, tolerance=0)
     assert (np.abs(sampled.values - exact.values) < 4 * np.maximum(sampled.stderr, 1e-9)).all()
     assert np.abs(exact.values - UNEVEN.shapley).max() > 0.05
-
-
-@pytest.mark.parametrize(("alpha", "beta"), [(1, 1), (16, 1), (1, 4)])
-def test_weights_are_a_distribution(alpha, beta):
-    from math import comb
-
-    sets = [comb(11, size) for size in range(12)]
-    assert beta_weights(12, alpha, beta) @ sets == pytest.approx(1)
-    assert position_weights(12, alpha, beta).mean() == pytest.approx(1)
-    assert np.allclose(position_weights(12, alpha, beta), 12 * np.array(sets) * beta_weights(12, alpha, beta))
 
 
 def test_large_alpha_leaves_out_the_ends_of_long_orders():

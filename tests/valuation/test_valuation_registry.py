@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from valuation_games import PAPER
 
-from cdvm import Design, ImplicitAttribution, make_learner, record_outcomes, select_with
+from cdvm import Design, ImplicitAttribution, make_learner, record_outcomes
 from cdvm.errors import InputError
 from cdvm.valuation import needs_validation, valuation_names, valuation_options, value_rows
 from cdvm.valuation.banzhaf import banzhaf
@@ -82,29 +82,3 @@ def test_banzhaf_out_of_bag_gives_a_row_nothing_for_itself(split):
 def test_options_of_the_wrong_kind_are_refused(wine, method, options, message):
     with pytest.raises(InputError, match=message):
         value_rows(wine, "ridge", method, **options)
-
-
-@pytest.mark.parametrize(
-    ("method", "options", "message"),
-    [
-        ("k_center", {"n_models": 5}, "k_center has no option 'n_models'"),
-        ("banzhaf", {"per_class": True}, "banzhaf has no option 'per_class'"),
-        ("random", {"n_models": 5}, "random has no option 'n_models'"),
-        ("k_center", {"per_class": "yes"}, "per_class='yes': use None, True or False"),
-        ("k_center", {"remove": "high"}, "remove='high' needs values"),
-        ("banzhaf", {"remove": "both"}, "remove='both': use 'low' or 'high'"),
-        ("banzhaf", {"n_jobs": "a"}, "n_jobs='a'"),
-        ("k_center", {"progress": "x"}, "progress='x'"),
-        ("stratified", {"seed": "a"}, "seed='a'"),
-        ("k_centre", {}, "did you mean 'k_center'"),
-    ],
-)
-def test_choosing_refuses_what_a_method_does_not_have(wine, method, options, message):
-    with pytest.raises(InputError, match=message):
-        select_with(wine, "ridge", method, [5], **options)
-
-
-@pytest.mark.parametrize("method", ["random", "knn_shapley", "k_center", "influence_pruning"])
-def test_choosing_by_any_method_takes_names_workers_and_progress(wine, method):
-    kept = select_with(wine, "logistic", method, (b for b in (5, 9)), n_jobs=1, progress=False)
-    assert [len(s) for s in kept] == [5, 9]

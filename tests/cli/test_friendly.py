@@ -13,35 +13,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cdvm import InputError, Split
-from cdvm.cli.friendly import warn
-from cdvm.cli.words import in_flags
 from cdvm.learners import learner_names
-from cdvm.report.summary import doubts_about
-from cdvm.report.terminal import print_summary
 from cdvm.valuation import valuation_names
 
 WINE = ["--effort", "low", "--dataset", "wine", "--learner", "naive_bayes", "--models", "60", "--jobs", "1"]
-
-
-@pytest.mark.parametrize(
-    ("message", "said"),
-    [
-        ("n_models=0: use more", "--models 0: use more"),
-        ("random_state='x' is no seed", "--seed x is no seed"),
-        ("n_jobs=0; or memory_limit='4GB'", "--jobs 0; or --memory-limit 4GB"),
-        ("store='s3://me:secret@b' is lost", "--store 's3://me:***@b' is lost"),
-        ("say what fraction= of the labels", "say what --fraction of the labels"),
-        ("X has column 'X' and 'y'", "the table has column 'X' and 'y'"),
-        (
-            "X_val lacks columns of X: 'alpha=3'",
-            "the table of --validation lacks columns of the table: 'alpha=3'",
-        ),
-        ("nothing to say of max=3", "nothing to say of max=3"),
-    ],
-)
-def test_messages_name_flags(message, said):
-    assert in_flags(message) == said
 
 
 def test_help_names_learners_and_methods(command):
@@ -142,85 +117,6 @@ def test_warnings_in_worker_processes_do_not_leak(tmp_path):
     assert [line for line in done.stderr.splitlines() if not line.startswith("warning: ")] == []
 
 
-def report(**changes):
-    found = {"kept": 0.9, "random": 0.8, "random_std": 0.1, "all_rows": 0.95}
-    line = {
-        "fraction": 0.1,
-        "rows": 10,
-        "gap": 0.01,
-        "seconds": 1.0,
-        "evaluated_with": {"ridge": {"outside": found}},
-    }
-    told = {
-        "source": "t.csv", "metric": "accuracy", "learner": "ridge", "method": "cdvm", "rows": 100,
-        "candidates": 100, "evaluation": "out_of_bag", "validation_rows": 0, "test_rows": 0,
-        "random_draws": 25,
-        "budgets": {"10pct": line},
-    }  # fmt: skip
-    told |= {key: value for key, value in changes.items() if key in told}
-    line |= {key: value for key, value in changes.items() if key in ("optimism", "fits")}
-    found |= {key: value for key, value in changes.items() if key in found}
-    return told
-
-
-@pytest.fixture
-def printed(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "100")
-
-    def call(**changes):
-        told = report(**changes)
-        print_summary(told, None)
-        for doubt in doubts_about(told):
-            warn(doubt)
-        done = capsys.readouterr()
-        return " ".join(done.out.split()), done.err.strip()
-
-    return call
-
-
-def test_the_report_explains_the_gap_and_the_way_to_other_rows(printed):
-    said, warned = printed()
-    assert "Gap: what the set lacks, at most, to the largest objective" in said
-    assert "it says nothing about accuracy" in said
-    assert "--test 20% reports on rows it has not" in said
-    assert warned == ""
-    assert "--test" not in printed(test_rows=20)[0]
-
-
-@pytest.mark.parametrize(
-    ("optimism", "words"),
-    [
-        (0.02, "saw up to 0.020 less of the gain"),
-        (-0.0001, "saw all of the gain"),
-        (-0.3, "saw all of the gain"),
-        (None, "by up to 300 fits."),
-    ],
-)
-def test_a_refined_report_says_so(printed, optimism, words):
-    said, _ = printed(optimism=optimism, fits=300)
-    assert "trained on cdvm's rows, refined" in said
-    assert words in said
-    assert "-0.0" not in said
-    assert "Gap" not in said
-
-
-@pytest.mark.parametrize(
-    ("kept", "rows", "words"),
-    [
-        (0.79, 100, "warning: the 10 kept rows are no better than random rows (0.790 against 0.800±0.020"),
-        (0.8, 100, "are no better than random rows"),
-        (0.81, 100, "are not clearly better than random rows (0.810 against 0.800±0.020 on the other rows)"),
-        (0.83, 100, "are not clearly better than random rows (0.830 against 0.800±0.020 on the other rows)"),
-        (0.85, 100, ""),  # above by more than two standard errors
-        (0.8, 10, ""),  # all rows are kept: nothing to compare
-    ],
-)
-def test_rows_that_are_not_above_random_ones_are_a_warning(printed, kept, rows, words):
-    _, warned = printed(kept=kept, candidates=rows)
-    assert words in warned
-    assert bool(words) == bool(warned)
-
-
 def _children(pid):
     return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
@@ -259,13 +155,3 @@ def test_a_signal_ends_workers_and_leaves_no_shared_memory(tmp_path, number, cod
         time.sleep(0.05)
     mine = [path for path in set(glob.glob("/dev/shm/*")) - before if f"_{process.pid}_" in path]
     assert mine == []
-
-
-def test_advice_for_columns_that_are_not_numbers():
-    texts = pd.DataFrame({"review": [f"it was film {i}" for i in range(60)]})
-    for frame, words in [
-        (texts, "turn texts into vectors"),
-        (texts.assign(review="red"), "pandas.get_dummies"),
-    ]:
-        with pytest.raises(InputError, match=words):
-            Split.from_arrays(frame, [0, 1] * 30)

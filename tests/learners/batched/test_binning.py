@@ -1,8 +1,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
+from cases import split_of
 from scipy import sparse
 
+from cdvm.errors import InputError
+from cdvm.learners.batched import binning
 from cdvm.learners.batched.binning import Bins
 
 
@@ -35,7 +39,8 @@ def test_a_frequent_value_leaves_the_others_their_share():
 
 def test_codes_of_rows_outside_the_table():
     bins = Bins(np.array([[0.0], [1.0], [np.nan]]))
-    assert bins.codes(np.array([[-9.0], [0.49], [0.51], [9.0], [np.nan]])).ravel().tolist() == [1, 1, 2, 2, 0]
+    rows = np.array([-9.0, 0.49, 0.5, 0.51, 9.0, np.nan])[:, None]
+    assert bins.codes(rows).ravel().tolist() == [1, 1, 1, 2, 2, 0]
 
 
 def test_a_column_without_values_has_one_code():
@@ -48,3 +53,10 @@ def test_sparse_and_single_precision():
     thin = sparse.csr_array(X)
     np.testing.assert_array_equal(Bins(thin).codes(thin), Bins(X).codes(X))
     np.testing.assert_array_equal(Bins(X.astype(np.float32)).codes(X.astype(np.float32)), Bins(X).codes(X))
+
+
+def test_tables_that_are_too_large_are_refused(monkeypatch):
+    monkeypatch.setattr(binning, "MEMORY_LIMIT", 1000)
+    X = split_of("digits_raw").X
+    with pytest.raises(InputError, match="120 rows of 64 columns, too many for trees"):
+        Bins(X).codes(X)
