@@ -89,3 +89,18 @@ def test_seconds_from_pixels_to_rows_are_added_up(tmp_path):
     (place / "pixels.json").write_text(json.dumps({"models": 8.25, "solving": 12.5, "gap": 0.0094}))
     values = claims_of(tmp_path)
     assert values == {"fashion_mnist.gap": "0.94", "fashion_mnist.seconds": "21"}
+
+
+def test_promises_are_counted_among_the_sets_that_were_found(tmp_path):
+    written(tmp_path, "paper", run(("pol",), repetitions=3))
+    assert "questions.kept" not in claims_of(tmp_path)
+    runs = [
+        {"fraction": 0.5, "kept": True},
+        {"fraction": 0.8, "kept": False},
+        {"fraction": None},
+        {"refused": "few"},
+    ]
+    (tmp_path / "questions").mkdir()
+    (tmp_path / "questions" / "logistic.jsonl").write_text("".join(json.dumps(r) + "\n" for r in runs))
+    values = claims_of(tmp_path)
+    assert (values["questions.runs"], values["questions.kept"]) == ("4", "1 of 2")

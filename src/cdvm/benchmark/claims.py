@@ -72,6 +72,11 @@ def claims_of(home: str | Path) -> dict[str, str]:
         told = json.loads(pixels.read_text())
         found["fashion_mnist.gap"] = f"{100 * told.pop('gap'):.2f}"
         found["fashion_mnist.seconds"] = f"{sum(told.values()):.0f}"
+    if (promises := Path(home) / "questions" / "logistic.jsonl").exists():
+        runs = [json.loads(line) for line in promises.read_text().splitlines()]
+        sets = [run for run in runs if run.get("fraction") is not None]
+        found["questions.runs"] = str(len(runs))
+        found["questions.kept"] = f"{sum(run['kept'] for run in sets)} of {len(sets)}"
     if not found:
         raise InputError(
             f"{home} holds no results of a protocol: name the directory above paper, clean and noisy"
