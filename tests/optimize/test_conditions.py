@@ -24,6 +24,7 @@ from cdvm.optimize.conditions import Conditions
         ({"costs": [1, 2]}, "one number for each of 6 rows"),
         ({"costs": [1, 2, 3, 4, 5, -1]}, "row 5 costs -1.0; use finite numbers above 0"),
         ({"costs": [1, 2, 3, 4, 5, np.nan]}, "row 5 costs nan"),
+        ({"costs": [1, 2, 3, 4, 0, 5]}, "row 4 costs 0.0"),
     ],
 )
 def test_a_condition_that_cannot_be_is_named(given, words):

@@ -67,3 +67,21 @@ def test_conditions_on_some_rows_go_down_with_them():
     assert part.low.tolist() == [2.0, 0.0]
     assert part.high.tolist() == [3.0, 2.0]
     assert whole.restricted(np.array([2, 3, 5, 6, 7])).low.tolist() == [0.0, 0.0]
+
+
+def test_the_largest_of_the_limits_in_conflict_are_named():
+    low = {"a": 3, "b": 2, "c": 2}  # any two of them are more than the budget, and the first two say so best
+    found = conflict(Conditions.of(9, groups=list("aaabbbccc"), at_least=low), 3)
+    assert found == ["a budget of 3", "at_least=3 of group 'a'", "at_least=2 of group 'c'"]
+    high = {"a": 1, "b": 2, "c": 3}  # the smallest of these
+    found = conflict(Conditions.of(9, groups=list("aaabbbccc"), at_most=high), 8)
+    assert found == ["a budget of 8", "at_most=1 of group 'a'"]
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e9])
+def test_what_costs_add_up_to_may_be_spent(unit):
+    costs = unit * np.array([0.1, 0.2, 0.3, 0.4, 0.7])
+    every = Conditions.of(5, costs=costs, keep=np.arange(5))
+    for spend in (costs.sum(), costs[::-1].cumsum()[-1], costs.sum() * (1 - 1e-15)):
+        assert can_be_met(every, spend)
+    assert not can_be_met(every, 0.999 * costs.sum())

@@ -174,3 +174,21 @@ def test_prices_are_told_by_group_and_limit_a_row():
     assert reduced.prices(multipliers) == {("a", "at_most"): pytest.approx(2.0)}
     multipliers = np.array([0.0, 2.0, 3.0]) / np.r_[1.0, reduced.scale]
     assert reduced.prices(multipliers)["b", "at_least"] == pytest.approx(3.0)
+
+
+def test_a_part_of_a_unit_has_a_level_too():
+    conditions = Conditions.of(3, costs=[0.25, 0.5, 1.0])
+    program = reduce_program(Program(np.eye(3), 0.5, conditions=conditions)).program
+    assert program.level(np.array([3.0, 1.0, 2.0, 0.0])) == 2.0
+
+
+@pytest.mark.parametrize("price", [0.01, 1.0, 100.0])
+def test_penalties_are_as_large_whatever_rows_cost(price):
+    T = np.array([[4.0], [3.0], [2.0], [1.0]])
+    conditions = Conditions.of(4, groups=list("aabb"), at_most={"a": 1}, costs=np.full(4, price))
+    program = Program(T, 2 * price, alpha=1.0, kappa=100.0, conditions=conditions)
+    reduced = reduce_program(program)
+    assert reduced.constant + optimum_of(reduced.program) == pytest.approx(6.0)
+    # what a limit's penalty is worth a row, which is what two rows differ by, and no more than is safe
+    worth = reduced.program.penalties[-1] * reduced.scale[0]
+    assert 3.0 <= worth <= 12.0

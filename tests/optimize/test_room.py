@@ -110,3 +110,10 @@ def test_at_least_so_many_of_each_label_or_as_many_as_may_be_kept():
     assert more.low.tolist() == [0, 0, 1, 2, 0]
     assert more.high.tolist() == [2, 2, 3, 2, 1]
     assert more.counts[:, 2:].sum(axis=0).tolist() == [3, 2, 1]
+
+
+def test_the_group_with_least_to_spare_is_served_first():
+    # one row fits, and only the first is of both groups
+    conditions = Conditions.of(4, groups=[0, None, None, None], at_least=1)
+    conditions = conditions.with_least(np.zeros(4, dtype=np.int64), np.array([1]), ["all"])
+    assert np.flatnonzero(fill_blocks(conditions, 1, np.array([1, 2, 3, 0]))).tolist() == [0]

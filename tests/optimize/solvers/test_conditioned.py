@@ -7,7 +7,8 @@ from scipy.optimize import linprog
 
 from cdvm import ImplicitAttribution, InputError, Program, solve
 from cdvm.optimize.conditions import Conditions
-from cdvm.optimize.solvers.conditioned import _repaired
+from cdvm.optimize.solvers.conditioned import _repaired, solve_conditioned
+from cdvm.optimize.solvers.interior_point import solve_interior_point
 
 MANY = int(os.environ.get("CDVM_FUZZ", "60"))
 SOLVERS = {
@@ -143,3 +144,19 @@ def test_weights_that_miss_the_conditions_are_moved_to_the_nearest_that_do_not()
         moved += expected > 1e-6
         np.testing.assert_allclose(_repaired(program, found), found, atol=1e-8)
     assert moved > MANY / 2
+
+
+def test_what_meeting_the_conditions_costs_is_told():
+    """A solver that forgets the limits finds too much, and what is left of it is no longer optimal."""
+    T = np.array([[4.0], [3.0], [2.0], [1.0]])
+    conditions = Conditions.of(4, groups=list("aabb"), at_most={"a": 1})
+    program = Program(T, 2, alpha=1.0, kappa=100.0, conditions=conditions)
+
+    def forgetful(reduced, **options):
+        return solve_interior_point(reduced.penalised(np.array([1]), 0.0), **options)
+
+    found = solve_conditioned(program, forgetful, tolerance=1e-9)
+    assert conditions.satisfied(found.weights, 2)
+    assert found.status == "limit"
+    assert found.bound == pytest.approx(7.0)
+    assert solve_conditioned(program, solve_interior_point).status == "optimal"

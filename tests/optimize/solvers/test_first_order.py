@@ -103,10 +103,11 @@ def test_step_lengths_follow_the_norms_of_the_attribution():
 
 
 def test_a_column_without_entries_has_a_step_length_too():
-    matrix = np.random.default_rng(0).normal(size=(50, 4)) * [1.0, 0.0, 1.0, 1.0]
-    run = _Run(Program(matrix, budget=5))
-    run.scale(np.inf)
-    assert run.steps[1] == pytest.approx((1e-3 * run.steps.min() ** (-1 / 1.5)) ** -1.5)
+    for unit in (1e-3, 1.0, 1e3):
+        matrix = np.random.default_rng(0).normal(size=(50, 4)) * [unit, 0.0, unit, unit]
+        run = _Run(Program(matrix, budget=5))
+        run.scale(np.inf)
+        assert run.steps[1] == pytest.approx((1e-3 * run.steps.min() ** (-1 / 1.5)) ** -1.5)
     empty = _Run(Program(np.zeros((50, 4)), budget=5))
     empty.scale(np.inf)
     assert empty.steps.tolist() == [1.0] * 4
@@ -168,7 +169,7 @@ def test_extreme_programs_are_solved(matrix, options):
     assert solution.objective == pytest.approx(solve_lp(program).objective, abs=1e-5)
 
 
-@pytest.mark.parametrize("changes", [{"budget": 40}, {"alpha": 0.2}, {"kappa": 0.3}])
+@pytest.mark.parametrize("changes", [{"budget": 40}, {"alpha": 0.2}, {"alpha": 0.9}, {"kappa": 0.3}])
 def test_warm_start_answers_the_same(changes):
     first = Program(make("dense", 150, 60, 5), budget=20, kappa=0.2)
     second = first.replace(**changes)

@@ -123,7 +123,7 @@ def test_a_run_out_of_time_still_gives_a_set_and_a_bound(solver):
     assert solution.status == "limit"
     assert_feasible(program, solution)
     assert solution.bound >= solve_lp(program).objective - 1e-9
-    assert solution.objective <= solution.bound
+    assert solution.objective <= solution.bound < np.inf
 
 
 def test_time_limit_must_be_positive():
@@ -131,3 +131,30 @@ def test_time_limit_must_be_positive():
         solve_lp(Program(np.eye(3), 1), time_limit=-1)
     with pytest.raises(InputError, match="time_limit=0"):
         solve_milp(Program(np.eye(3), 1), time_limit=0)
+
+
+def test_weights_that_cannot_be_whole_are_refused():
+    # one row of group a, and its two rows go together: half of each
+    conditions = Conditions.of(
+        4, groups=list("aabb"), at_least={"a": 1}, at_most={"a": 1}, together=list("xxyz")
+    )
+    program = Program(np.eye(4), 2, 1.0, 100.0, conditions=conditions)
+    assert solve_lp(program).weights[:2].tolist() == pytest.approx([0.5, 0.5])
+    with pytest.raises(InputError, match="cannot be met"):
+        solve_milp(program)
+
+
+def test_the_gap_asked_for_is_the_one_that_is_proven():
+    program = Program(KINDS["random"](np.random.default_rng(1), 20, 8), 6, 0.3)
+    program = program.replace(kappa=0.2 * program.kappa)
+    exact, rough = solve_milp(program, gap=0.0), solve_milp(program, gap=0.5)
+    assert exact.gap <= 1e-9
+    assert 1e-3 < rough.gap <= 0.5
+    assert (exact.status, rough.status) == ("optimal", "optimal")
+    assert rough.bound >= exact.objective >= rough.objective
+
+
+def test_nothing_is_printed(capfd):
+    for solver in (solve_lp, solve_milp):
+        solver(Program(np.eye(3), 1))
+    assert capfd.readouterr().out == ""

@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from cdvm.optimize.conditions import Conditions
 from cdvm.optimize.program import Program
+from cdvm.optimize.reduction import reduce_program
 from cdvm.optimize.solvers.units import in_units
 
 
@@ -24,3 +26,10 @@ def test_a_cap_that_cannot_bind_is_brought_within_reach_of_the_units():
     scaled, _ = in_units(program)
     assert scaled.kappa == 2.0
     assert scaled.objective(np.ones(3)) > 0
+
+
+def test_a_program_with_limits_has_units_of_its_own():
+    conditions = Conditions.of(3, groups=list("aab"), at_most={"a": 1})
+    reduced = reduce_program(Program(np.full((3, 2), 1e-30), 2, conditions=conditions)).program
+    assert in_units(reduced) == (reduced, 0)
+    assert in_units(reduced, always=True) == (reduced, 0)
