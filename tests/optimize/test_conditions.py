@@ -98,6 +98,9 @@ def test_limits_are_numbers_or_fractions_of_a_group():
     conditions = Conditions.of(10, groups=["a"] * 8 + ["b"] * 2, at_least=0.25, at_most={"a": 5})
     assert conditions.low.tolist() == [2, 0]  # a quarter of two rows is rounded to even
     assert conditions.high.tolist() == [5, 2]
+    ends = Conditions.of(10, groups=["a"] * 8 + ["b"] * 2, at_least={"a": 1.0, "b": 0.0}, at_most={"b": 0.0})
+    assert ends.low.tolist() == [8, 0]
+    assert ends.high.tolist() == [8, 0]
 
 
 def test_a_missing_label_belongs_to_no_group_and_stands_for_itself():

@@ -5,7 +5,7 @@ import pytest
 
 from cdvm import InputError, Program, solve
 from cdvm.optimize.conditions import Conditions
-from cdvm.optimize.feasibility import can_be_met, conflict
+from cdvm.optimize.feasibility import _distinct, can_be_met, conflict
 
 
 def random_conditions(rng):
@@ -85,3 +85,15 @@ def test_what_costs_add_up_to_may_be_spent(unit):
     for spend in (costs.sum(), costs[::-1].cumsum()[-1], costs.sum() * (1 - 1e-15)):
         assert can_be_met(every, spend)
     assert not can_be_met(every, 0.999 * costs.sum())
+
+
+def test_lines_that_differ_are_told_apart_however_little():
+    lines = np.array(
+        [[1e20, 0.0], [1e20, 1.0], [1e20, 0.0], [2.0, 1.0]]
+    )  # the sums of the first are the same
+    for some in (lines, lines[2:], np.arange(12.0).reshape(6, 2) % 5):
+        expected, times = np.unique(some, axis=0, return_counts=True)
+        found, many = _distinct(some)
+        order = np.lexsort(found.T[::-1])
+        np.testing.assert_array_equal(found[order], expected)
+        np.testing.assert_array_equal(many[order], times)

@@ -72,6 +72,8 @@ def test_budget_is_a_count_or_a_share():
         ({"kappa": -1}, "kappa=-1"),
         ({"kappa": "large"}, "kappa='large'"),
         ({"kappa": float("inf")}, "kappa=inf"),
+        ({"importance": [1.0, 1.0]}, "importance: use 1 finite numbers"),
+        ({"importance": [np.inf]}, "importance: use 1 finite numbers"),
     ],
 )
 def test_parameters_outside_their_range_are_refused_by_name(settings_, message):

@@ -88,6 +88,9 @@ def test_the_group_that_lacks_most_is_named():
     conditions = Conditions.of(9, groups=list("aaabbbccc"), at_least={"a": 1, "b": 3, "c": 1})
     with pytest.raises(InputError, match="with 3 of group 'b'"):
         fill_blocks(conditions, 1, np.arange(9))
+    served = Conditions.of(6, groups=list("aaabbb"), at_least={"a": 3, "b": 2})
+    with pytest.raises(InputError, match="with 2 of group 'b'"):
+        fill_blocks(served, 3, np.arange(6))
 
 
 def test_random_sets_fulfil_the_conditions_and_follow_the_seed():

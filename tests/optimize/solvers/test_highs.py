@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from solver_cases import KINDS, assert_feasible, brute_force, distance, programs
 
+from cdvm.attribution.implicit import ImplicitAttribution
 from cdvm.errors import InputError
 from cdvm.optimize.conditions import Conditions
 from cdvm.optimize.program import Program
@@ -158,3 +159,12 @@ def test_nothing_is_printed(capfd):
     for solver in (solve_lp, solve_milp):
         solver(Program(np.eye(3), 1))
     assert capfd.readouterr().out == ""
+
+
+def test_an_implicit_attribution_is_solved_as_the_array_is(rng):
+    implicit = ImplicitAttribution((rng.random((60, 20)) < 0.3).astype(float), rng.random((60, 8)) < 0.5)
+    for solver in (solve_lp, solve_milp):
+        found = solver(Program(implicit, 5, kappa=0.2))
+        other = solver(Program(implicit.dense(), 5, kappa=0.2))
+        assert found.objective == pytest.approx(other.objective)
+        assert found.status == "optimal"
