@@ -136,6 +136,9 @@ def test_rounded_and_exchanged_rows_fulfil_the_conditions():
 
 
 def test_what_is_spent_is_what_may_be():
+    for wrong in (np.inf, np.nan, True, "all"):
+        with pytest.raises(InputError, match=f"budget={wrong!r}: where rows have costs"):
+            Program(np.eye(3), wrong, conditions=Conditions.of(3, costs=[1.0, 2.0, 3.0]))
     with pytest.raises(InputError, match="budget=0: where rows have costs, use what may be spent"):
         Program(np.eye(3), 0, conditions=Conditions.of(3, costs=[1, 2, 3]))
     assert Program(np.eye(3), 3.5, conditions=Conditions.of(3, costs=[1, 2, 3])).n_needed == 2

@@ -73,9 +73,9 @@ def test_the_largest_of_the_limits_in_conflict_are_named():
     low = {"a": 3, "b": 2, "c": 2}  # any two of them are more than the budget, and the first two say so best
     found = conflict(Conditions.of(9, groups=list("aaabbbccc"), at_least=low), 3)
     assert found == ["a budget of 3", "at_least=3 of group 'a'", "at_least=2 of group 'c'"]
-    high = {"a": 1, "b": 2, "c": 3}  # the smallest of these
+    high = {"a": 0, "b": 1}  # each of them is too little, and the smaller says so best
     found = conflict(Conditions.of(9, groups=list("aaabbbccc"), at_most=high), 8)
-    assert found == ["a budget of 8", "at_most=1 of group 'a'"]
+    assert found == ["a budget of 8", "at_most=0 of group 'a'"]
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e9])

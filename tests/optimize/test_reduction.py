@@ -7,6 +7,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from cdvm import ImplicitAttribution, MatrixAttribution, Program
+from cdvm.attribution.base import Attribution
 from cdvm.optimize.conditions import Conditions
 from cdvm.optimize.reduction import Stacked, reduce_program
 
@@ -192,3 +193,22 @@ def test_penalties_are_as_large_whatever_rows_cost(price):
     # what a limit's penalty is worth a row, which is what two rows differ by, and no more than is safe
     worth = reduced.program.penalties[-1] * reduced.scale[0]
     assert 3.0 <= worth <= 12.0
+
+
+def test_what_is_stacked_is_saved_as_the_array_it_stands_for(stacked, tmp_path):
+    found, whole = stacked
+    np.testing.assert_allclose(Attribution.load(found.save(tmp_path / "t.npz")).dense(), whole, atol=1e-12)
+
+
+def test_the_nearest_weights_keep_to_what_each_row_may_have():
+    for seed in range(20):
+        program = reduce_program(random_program(seed, most_rows=14)).program
+        if program.budget <= 0 or program.budget >= program.upper.sum():
+            continue
+        z = np.random.default_rng(seed).normal(size=program.n_rows) * program.upper.max()
+        low, high = (z - program.upper).min(), z.max()
+        for _ in range(100):
+            middle = (low + high) / 2
+            below = np.clip(z - middle, 0, program.upper).sum() > program.budget
+            low, high = (middle, high) if below else (low, middle)
+        np.testing.assert_allclose(program.project(z)[0], np.clip(z - low, 0, program.upper), atol=1e-9)

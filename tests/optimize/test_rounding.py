@@ -296,3 +296,14 @@ def test_a_class_gives_no_more_rows_than_it_can_spare():
     assert with_classes(np.arange(6), y, np.array([2, 2, 2]), rank).tolist() == [1, 2, 4, 5, 6, 7]
     assert with_classes(np.arange(6), y, np.array([1, 2, 2]), rank).tolist() == [2, 3, 4, 5, 6, 7]
     assert with_classes(np.arange(6), y, np.array([3, 2, 1]), rank).tolist() == [0, 1, 2, 4, 5, 7]
+
+
+@pytest.mark.parametrize("conditions", [None, Conditions.of(30)])
+@pytest.mark.parametrize("unit", [2.0**-40, 2.0**40])
+def test_the_unit_of_the_entries_does_not_matter_to_a_search(unit, conditions):
+    for seed in range(3):
+        program = Program(clustered(30, 10, seed), budget=8, kappa=0.2, conditions=conditions)
+        other = Program(unit * program.attribution.dense(), 8, kappa=0.2 * unit, conditions=conditions)
+        found = swap_search(program, np.arange(8))
+        assert found.tolist() != list(range(8))
+        assert swap_search(other, np.arange(8)).tolist() == found.tolist()

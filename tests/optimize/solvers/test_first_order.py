@@ -226,3 +226,22 @@ def test_warm_start_of_another_attribution_is_refused():
     other = solve_first_order(Program(np.ones((3, 2)), budget=1))
     with pytest.raises(InputError, match="warm has 3 rows"):
         solve_first_order(Program(np.ones((4, 2)), budget=1), warm=other)
+
+
+@pytest.mark.parametrize("iterations", [1, 2])
+def test_an_iteration_asked_for_is_made_and_the_last_one_counts(iterations):
+    program = Program(make("dense", 60, 20, 2), budget=8, alpha=0.2, kappa=0.05)
+    run = _Run(program)
+    run.start(None)
+    run.scale(np.inf)
+    before, anchor, shift = run.gap, run.point, None
+    for k in range(iterations):
+        new, shift = run._step(shift)
+        keep = (k + 1) / (k + 2)
+        run.point = run.point.blend(-keep, new, 2 * keep, anchor, 1 - keep)
+    run.offer(new.w, new.v)
+    run.offer_bound(new.lam, new.t_lam)
+    assert run.gap < before
+    found = solve_first_order(program, tolerance=1e-9, max_iterations=iterations)
+    assert found.objective == pytest.approx(run.objective, rel=1e-9)
+    assert found.bound == pytest.approx(run.bound, rel=1e-9)
