@@ -13,7 +13,7 @@ from cdvm import (
     random_sets,
     score_sets,
 )
-from cdvm.evaluation.comparison import Comparison
+from cdvm.evaluation.comparison import Comparison, affordable_sets
 
 
 def test_random_sets_are_distinct_rows_and_follow_the_seed():
@@ -102,3 +102,21 @@ def test_random_sets_refuse(given, message):
 def test_one_random_set_has_no_spread(wine):
     line = compare_with_random(wine, "naive_bayes", [np.arange(0, 142, 5)], draws=1, n_jobs=1)[0]
     assert (line["validation"].random_std, line["validation"].standard_error) == (0.0, 0.0)
+
+
+def test_random_sets_for_some_money_spend_what_they_can():
+    costs = np.random.default_rng(0).uniform(0.5, 3, 40)
+    for spend in (0.1, 2.0, 17.5, 0.999 * costs.sum(), 1e3):
+        sets = affordable_sets(costs, spend, 30, seed=2)
+        assert len(sets) == 30
+        for rows in sets:
+            assert (np.diff(rows) > 0).all()
+            assert costs[rows].sum() <= spend + 1e-9 or len(rows) == 1
+            left = np.setdiff1d(np.arange(40), rows)
+            assert not len(left) or costs[rows].sum() + costs[left].max() > spend  # the next was too dear
+    again = affordable_sets(costs, 17.5, 30, seed=2)
+    assert [s.tolist() for s in again] == [s.tolist() for s in affordable_sets(costs, 17.5, 30, seed=2)]
+    assert [s.tolist() for s in again] != [s.tolist() for s in affordable_sets(costs, 17.5, 30, seed=3)]
+    assert [len(s) for s in affordable_sets(np.ones(4), 2.0, 3)] == [2, 2, 2]  # all of it may be spent
+    often = np.bincount(np.concatenate(affordable_sets(np.ones(20), 5.0, 2000)), minlength=20) / 2000
+    assert np.abs(often - 0.25).max() < 5 * np.sqrt(0.1875 / 2000)

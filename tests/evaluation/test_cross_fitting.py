@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, r2_score
 
-from cdvm import CDVM, InputError, Split, Subsets
+from cdvm import CDVM, InputError, Split, Subsets, random_sets
 from cdvm.evaluation.cross_fitting import cross_fit
-from cdvm.evaluation.metrics import make_metric
+from cdvm.evaluation.metrics import Metric, make_metric
 from cdvm.learners import make_learner
 
 
@@ -133,3 +133,30 @@ def test_the_loss_of_a_regression_has_the_error_of_its_own_differences(rng):
     assert fitted.curve([0.2], progress=False).metric == "R2"
     with pytest.raises(InputError, match="folds=30: use at least 2, and no more than a quarter of"):
         cross_fit(split, learner, make_metric(None, split), fit, folds=30)
+
+
+def test_resampled_errors_are_those_of_means_where_the_metric_is_one(pruner):
+    """Of a metric that is not known to be a mean, errors are resampled, and must come out the same."""
+    whole = Metric("right", whole=lambda split, y, answers: (answers == y).mean(axis=1))
+    (plain, seen), (scorer, _) = first_rows(pruner), first_rows(pruner, whole)
+    by_rows, resampled = plain.point(0.1), scorer.point(0.1)
+    for name in ("score", "random", "all_rows", "loss"):
+        assert getattr(resampled, name) == pytest.approx(getattr(by_rows, name)), name
+    for name in ("score_error", "random_error", "all_rows_error", "loss_error"):
+        assert getattr(resampled, name) == pytest.approx(getattr(by_rows, name), rel=0.2), name
+    assert resampled.set_error == pytest.approx(by_rows.set_error, rel=0.25)
+    assert first_rows(pruner, whole)[0].point(0.1) == resampled
+    assert (by_rows.n_sets, by_rows.n_rows, by_rows.fraction) == (4, 600, 0.1)
+    y = np.concatenate([held.y for held in seen])
+    random = [
+        (fold.answers(random_sets(450, 45, 5, seed=0)) != 0).mean(axis=0) for fold in plain.folds
+    ]  # losses of five random sets, by row
+    losses = np.concatenate(random)
+    assert by_rows.random == pytest.approx(1 - losses.mean())
+    assert by_rows.random_error == pytest.approx(losses.std(ddof=1) / np.sqrt(len(y)))
+
+
+def test_points_of_a_curve_are_in_order_and_each_but_once(pruner):
+    curve = first_rows(pruner)[0].curve([0.05, 0.2, 0.05], progress=False)
+    assert [point.fraction for point in curve.points] == [0.2, 0.05]
+    assert curve.metric == "accuracy"

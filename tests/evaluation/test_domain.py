@@ -1,5 +1,7 @@
 import numpy as np
+import pytest
 from scipy import sparse
+from scipy.stats import norm
 from sklearn.datasets import load_digits
 
 from cdvm import Split
@@ -21,3 +23,27 @@ def test_rows_that_differ_by_their_labels_alone_are_told_apart():
     assert told_apart(Split.from_arrays(X[:400], y[:400], X[400:], y[400:])) > 0.8
     thin = [sparse.csr_array(X[:400]), y[:400], sparse.csr_array(X[400:]), y[400:]]
     assert told_apart(Split.from_arrays(*thin)) > 0.8
+
+
+def shifted(n, m, by, seed=0):
+    """Rows and validation rows of a normal distribution, the second moved in one direction."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(n + m, 3)), rng.integers(0, 2, n + m)
+    X[n:, 0] += by
+    return Split.from_arrays(X[:n], y[:n], X[n:], y[n:])
+
+
+def test_the_area_is_that_of_two_normal_distributions():
+    for by in (1.0, 2.0):  # somewhat less, for a forest does not know that they are normal
+        found = told_apart(shifted(900, 900, by))
+        assert norm.cdf(by / np.sqrt(2)) - 0.06 < found < norm.cdf(by / np.sqrt(2)) + 0.02
+    assert told_apart(shifted(900, 300, 1.0)) == pytest.approx(norm.cdf(1 / np.sqrt(2)), abs=0.08)
+    assert told_apart(shifted(900, 900, 1.0), seed=1) != told_apart(shifted(900, 900, 1.0))
+
+
+def test_few_rows_and_small_differences_tell_nothing():
+    # four standard errors of an area of one half: 0.5 + 4 sqrt((1/25 + 1/25) / 12) = 0.83
+    assert told_apart(shifted(25, 25, 1.0)) is None
+    assert told_apart(shifted(25, 25, 4.0)) > 0.83
+    assert told_apart(shifted(900, 900, 0.2)) is None  # less than 0.6, however sure
+    assert told_apart(shifted(60, 60, 1.0).out_of_bag()) is None

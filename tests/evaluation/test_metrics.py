@@ -135,6 +135,11 @@ def test_rows_outside_a_set_are_scored_by_the_metric_itself(split):
     balanced = metrics.balanced_accuracy_score(data.y[outside], model.predict(data.X[outside]))
     found = score_sets(data, GaussianNB(), [rows], metric="balanced_accuracy", n_jobs=1)[0]
     assert found == pytest.approx(balanced, abs=0.02)  # classes weigh as in all rows
+    expected = metrics.matthews_corrcoef(data.y[outside], model.predict(data.X[outside]))
+    found = score_sets(data, GaussianNB(), [rows], metric="matthews_corrcoef", n_jobs=1)
+    assert found[0] == pytest.approx(expected)
+    line = compare_with_random(data, GaussianNB(), [rows], metric="matthews_corrcoef", draws=2, n_jobs=1)
+    assert line[0]["outside"].kept == pytest.approx(expected)
 
 
 def test_the_metric_has_the_last_word(split):

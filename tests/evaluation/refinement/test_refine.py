@@ -343,3 +343,33 @@ def test_a_module_of_pytorch_is_refined_as_a_learner_with_randomness(noisy):
     assert abs(scorer.compare(other, alike[0])[0]) > 1e-3  # what luck alone is worth
     found = refine(start, split, learner, fits=80, n_jobs=1)
     assert found.fits <= 80
+
+
+@pytest.mark.parametrize("size", [1, 40, 100, 320])
+def test_trainings_fall_with_a_power_of_the_numbers_of_a_set(digits, size):
+    numbers = size * 64 * 10 / 2**14
+    fits = default_fits(HeldOutScorer(digits, LogisticLearner()), size)
+    assert fits == int(np.clip(3000 / numbers**0.3, 500, 3000))
+    fits = default_fits(HeldOutScorer(digits, PaperLearner()), size)
+    assert fits == int(np.clip(9000 / numbers**0.5, 500, 9000))
+
+
+def test_a_regression_has_trainings_as_if_it_had_one_class(rng):
+    split = Split.from_arrays(
+        rng.normal(size=(80, 2**10)), rng.normal(size=80), task="regression", random_state=0
+    )
+    scorer = HeldOutScorer(split, RidgeLearner(task="regression"))
+    assert default_fits(scorer, 64) == int(3000 / 4**0.3)
+
+
+def test_time_is_added_to_what_the_selection_took(wine):
+    start = replace(
+        Selection.of_rows(wine, np.arange(12), method="some", seconds=100.0), objective=3.0, gap=0.1
+    )
+    found = refine(start, wine, "ridge", fits=60, n_jobs=1)
+    assert 100 < found.seconds < 160
+    assert found.method == "some+refine"
+    assert not np.array_equal(found.rows, start.rows)
+    assert (found.objective, found.gap) == (None, None)  # those were of other rows
+    assert found.weights.sum() == 12
+    assert (found.weights[found.rows] == 1).all()

@@ -10,7 +10,7 @@ from cdvm import (
     refine,
 )
 from cdvm.evaluation.refinement.scorer import HeldOutScorer
-from cdvm.evaluation.refinement.search import Search
+from cdvm.evaluation.refinement.search import Search, _largest
 from cdvm.optimize.rounding import class_floors
 
 
@@ -142,3 +142,9 @@ def test_never_more_trainings_than_allowed_and_no_round_less(noisy, fits):
     for learner, one_round in (RidgeLearner(), 4), (PaperLearner(batch_size=15, epochs=2), 5 + 3 * 5):
         found = refine(np.arange(20), noisy[0], learner, fits=fits, n_jobs=1)
         assert fits - one_round < found.fits <= fits
+
+
+def test_the_largest_entries_of_each_line_come_first(rng):
+    for count in (1, 3, 8):
+        keys = rng.normal(size=(5, 8))
+        np.testing.assert_array_equal(_largest(keys, count), np.argsort(-keys, axis=1)[:, :count])

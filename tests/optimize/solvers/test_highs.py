@@ -153,6 +153,7 @@ def test_the_gap_asked_for_is_the_one_that_is_proven():
     assert 1e-3 < rough.gap <= 0.5
     assert (exact.status, rough.status) == ("optimal", "optimal")
     assert rough.bound >= exact.objective >= rough.objective
+    assert solve_lp(program).iterations > 0
 
 
 def test_nothing_is_printed(capfd):
