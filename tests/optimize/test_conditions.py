@@ -12,6 +12,7 @@ from cdvm.optimize.conditions import Conditions
     [
         ({"keep": [0, 1], "drop": [1]}, "keep and drop both name row 1"),
         ({"keep": [9]}, r"keep names a row outside 0\.\.5"),
+        ({"drop": [6]}, r"drop names a row outside 0\.\.5"),
         ({"keep": [0.5]}, "keep: pass positions of rows"),
         ({"groups": list("ab")}, "groups has 2 labels: use one for each of 6 rows"),
         ({"together": list("ab")}, "together has 2 labels: use one for each of 6 rows"),
@@ -19,8 +20,15 @@ from cdvm.optimize.conditions import Conditions
         ({"groups": list("aaabbb"), "at_least": {"c": 1}}, "names group 'c', which no row belongs to"),
         ({"groups": list("aaabbb"), "at_least": 4}, "at_least=4 for group 'a', which has 3 rows"),
         ({"groups": list("aaabbb"), "at_least": 1.5}, "use a whole number of rows, or a fraction"),
-        ({"groups": list("aaabbb"), "at_most": -1}, "use at least 0 rows"),
-        ({"groups": list("aaabbb"), "at_least": 2, "at_most": 1}, "at_most= allows 1"),
+        ({"groups": list("aaabbb"), "at_most": -1}, "at_most=-1 for group 'a': use at least 0 rows"),
+        (
+            {"groups": list("aaabbb"), "at_least": 2, "at_most": 1},
+            "2 rows of group 'a' and at_most= allows 1",
+        ),
+        (
+            {"groups": list("aaabbb"), "at_least": 2, "at_most": {"b": 1}},
+            "2 rows of group 'b' and at_most= allows 1",
+        ),
         ({"costs": [1, 2]}, "one number for each of 6 rows"),
         ({"costs": [1, 2, 3, 4, 5, -1]}, "row 5 costs -1.0; use finite numbers above 0"),
         ({"costs": [1, 2, 3, 4, 5, np.nan]}, "row 5 costs nan"),

@@ -3,6 +3,7 @@ from dataclasses import replace
 import cvxpy as cp
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.optimize import linprog
 
 from cdvm import ImplicitAttribution, Program
@@ -164,3 +165,11 @@ def test_rows_that_are_kept_or_dropped_leave_the_program(kind):
         assert whole.objective(found) == pytest.approx(expected, abs=1e-4)
         assert reduced.constant + inner.objective(inner.greedy()) == pytest.approx(expected, abs=1e-4)
     assert tried > 8
+
+
+@pytest.mark.parametrize("as_matrix", [np.asarray, sparse.csr_array])
+def test_as_many_rows_as_evaluation_rows_may_be_left(as_matrix):
+    T = np.arange(24.0).reshape(6, 4)
+    conditions = Conditions.of(6, keep=[1], drop=[3])
+    reduced = group_program(Program(as_matrix(T), 3, conditions=conditions))
+    np.testing.assert_array_equal(reduced.program.attribution.dense(), T[[0, 2, 4, 5]])

@@ -212,3 +212,14 @@ def test_the_nearest_weights_keep_to_what_each_row_may_have():
             below = np.clip(z - middle, 0, program.upper).sum() > program.budget
             low, high = (middle, high) if below else (low, middle)
         np.testing.assert_allclose(program.project(z)[0], np.clip(z - low, 0, program.upper), atol=1e-9)
+
+
+def test_rows_that_are_kept_count_towards_the_limits():
+    T = np.array([[4.0], [3.0], [2.0], [1.0], [0.5], [0.25]])
+    conditions = Conditions.of(6, groups=list("aaaabb"), at_most={"a": 3}, keep=[0, 1])
+    program = Program(T, 4, alpha=1.0, kappa=100.0, conditions=conditions)
+    reduced = reduce_program(program)
+    assert reduced.limits == [(0, 1)]
+    assert reduced.constant + optimum_of(reduced.program) == pytest.approx(4 + 3 + 2 + 0.5)
+    enough = Conditions.of(6, groups=list("aaaabb"), at_least={"a": 2}, keep=[0, 1])
+    assert reduce_program(program.replace(conditions=enough)).limits == []

@@ -167,6 +167,7 @@ def test_extreme_programs_are_solved(matrix, options):
     solution = solve_first_order(program, tolerance=1e-6)
     assert solution.status == "optimal"
     assert solution.objective == pytest.approx(solve_lp(program).objective, abs=1e-5)
+    assert solution.iterations == 0 or not program.whole
 
 
 @pytest.mark.parametrize("changes", [{"budget": 40}, {"alpha": 0.2}, {"alpha": 0.9}, {"kappa": 0.3}])

@@ -169,3 +169,14 @@ def test_an_implicit_attribution_is_solved_as_the_array_is(rng):
         other = solver(Program(implicit.dense(), 5, kappa=0.2))
         assert found.objective == pytest.approx(other.objective)
         assert found.status == "optimal"
+
+
+def test_programs_that_differ_by_a_power_of_two_are_solved_by_the_same_steps():
+    T = KINDS["random"](np.random.default_rng(1), 40, 15)
+    for solver in (solve_lp, solve_milp):
+        plain = solver(Program(T[:15], 4, kappa=0.2))
+        for unit in (2.0**-15, 2.0**15):
+            other = solver(Program(unit * T[:15], 4, kappa=0.2 * unit))
+            np.testing.assert_array_equal(other.weights, plain.weights)
+            assert other.objective == unit * plain.objective
+            assert other.bound == unit * plain.bound
