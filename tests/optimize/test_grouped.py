@@ -173,3 +173,14 @@ def test_as_many_rows_as_evaluation_rows_may_be_left(as_matrix):
     conditions = Conditions.of(6, keep=[1], drop=[3])
     reduced = group_program(Program(as_matrix(T), 3, conditions=conditions))
     np.testing.assert_array_equal(reduced.program.attribution.dense(), T[[0, 2, 4, 5]])
+
+
+def test_evaluation_rows_count_as_much_as_they_are_important(rng):
+    T, importance = rng.normal(size=(8, 3)), np.array([0.5, 2.0, 1.0])
+    conditions = Conditions.of(8, groups=list("aaaabbbb"), at_most={"a": 2}, keep=[1], drop=[6])
+    program = Program(T, 4, alpha=0.3, kappa=0.4, importance=importance, conditions=conditions)
+    reduced = group_program(program)
+    for _ in range(5):
+        w = reduced.program.project(rng.normal(size=6))[0]
+        found = reduced.constant + reduced.program.objective(w)
+        assert found == pytest.approx(program.objective(reduced.weights(w)))

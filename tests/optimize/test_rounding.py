@@ -307,3 +307,9 @@ def test_the_unit_of_the_entries_does_not_matter_to_a_search(unit, conditions):
         found = swap_search(program, np.arange(8))
         assert found.tolist() != list(range(8))
         assert swap_search(other, np.arange(8)).tolist() == found.tolist()
+
+
+def test_a_row_that_entered_counts_once():
+    program = Program(np.array([[1.0], [0.5], [0.2]]), 1, alpha=0.1, kappa=1.0)  # twice would be too much
+    assert swap_search(program, np.array([1])).tolist() == [0]
+    assert swap_search(program, np.array([2])).tolist() == [0]

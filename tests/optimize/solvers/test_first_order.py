@@ -117,10 +117,10 @@ def test_a_column_without_entries_has_a_step_length_too():
 def test_distances_weigh_rows_against_evaluation_rows():
     run = _Run(Program(np.ones((3, 2)), budget=1))
     run.steps, run.balance = np.array([0.5, 4.0]), 2.0
-    none = _Point(np.zeros(3), np.zeros(2), np.zeros(2), np.zeros(3))
-    other = _Point(np.array([1.0, -2.0, 3.0]), np.array([2.0, -6.0]), np.zeros(2), np.zeros(3))
-    assert run._length(none, other) == pytest.approx(np.sqrt(2.0 * 14.0 + (4 / 0.5 + 36 / 4) / 2.0))
-    run._rebalance(other, none)
+    one = _Point(np.array([1.0, 1.0, 1.0]), np.array([3.0, 3.0]), np.zeros(2), np.zeros(3))
+    other = _Point(np.array([2.0, -1.0, 4.0]), np.array([5.0, -3.0]), np.zeros(2), np.zeros(3))
+    assert run._length(one, other) == pytest.approx(np.sqrt(2.0 * 14.0 + (4 / 0.5 + 36 / 4) / 2.0))
+    run._rebalance(other, one)
     assert run.balance == pytest.approx(np.sqrt(2.0 * np.sqrt(17.0 / 14.0)))
 
 
