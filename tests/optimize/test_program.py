@@ -134,6 +134,7 @@ def test_the_ends_of_each_range_are_allowed():
     T = np.ones((3, 2))
     assert [Program(T, 3, alpha).alpha for alpha in (0, 1)] == [0.0, 1.0]
     assert Program(T, 3, kappa=0).kappa == 0.0
+    assert Program(T, 3, importance=[0, 1]).gains.tolist() == [1.0, 1.0, 1.0]
 
 
 @pytest.mark.parametrize("importance", [None, [2.0, 0.5, 1.0, 3.0]])

@@ -159,4 +159,5 @@ def test_what_meeting_the_conditions_costs_is_told():
     assert conditions.satisfied(found.weights, 2)
     assert found.status == "limit"
     assert found.bound == pytest.approx(7.0)
+    assert found.gap == pytest.approx(1 - found.objective / 7)
     assert solve_conditioned(program, solve_interior_point).status == "optimal"
