@@ -6,6 +6,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
 
 from cdvm import (
     SklearnLearner,
@@ -120,3 +121,20 @@ def test_the_unit_of_weights_does_not_matter(rng):
         own = outside[k]
         gained = np.average((losses[k] - usual)[own], weights=weights[own])
         assert plain[k] == pytest.approx(np.average(usual, weights=weights) + gained)
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "f1_macro", "log_loss"])
+@pytest.mark.parametrize("own", [False, True])
+def test_repeats_are_the_mean_over_seeds(wine, metric, own):
+    split = wine.out_of_bag() if own else wine
+    learner = SklearnLearner(DecisionTreeClassifier(splitter="random", max_depth=3))
+    sets = [np.arange(0, 142, 5), np.arange(1, 142, 5), np.arange(0, 142, 3)]
+    once = [score_sets(split, learner, sets, metric=metric, seed=seed, n_jobs=1) for seed in (4, 5, 6)]
+    assert len({tuple(scores) for scores in once}) == 3
+    found = score_sets(split, learner, sets, metric=metric, seed=4, repeats=3, n_jobs=1)
+    np.testing.assert_allclose(found, np.mean(once, axis=0))
+    if not own:
+        lines = evaluate_sets(
+            split, learner, sets, split.evaluation, metric=metric, seed=4, repeats=3, n_jobs=1
+        )
+        np.testing.assert_allclose(lines[0].T, once)

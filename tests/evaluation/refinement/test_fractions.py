@@ -142,3 +142,35 @@ def test_strata_are_made_of_difficulty_and_class(wrong_labels):
     assert strata.counts.sum() == split.n_rows
     for code in range(12):
         assert len(np.unique(split.y[strata.code == code])) == 1
+
+
+def test_the_best_draw_comes_first_and_time_ends_the_search(wrong_labels):
+    split, _ = wrong_labels
+    learner = make_learner("neighbors")
+    strata = stratify(split, ease_of_rows(split, learner, n_jobs=1))
+    scorer = HeldOutScorer(split, learner, n_jobs=1)
+    sets = learn_fractions(scorer, strata, 30, fits=320, seconds=1e-9, draws=6)
+    assert scorer.fits == 32 + 6  # one round, and the draws
+    assert all(len(np.unique(rows)) == 30 for rows in sets)
+    scores = strata.score(scorer.score_rows(np.stack(sets)), scorer.rows, scorer.weights)
+    assert (np.diff(scores) <= 0).all()
+    assert scores[0] > scores[-1]
+    again = learn_fractions(HeldOutScorer(split, learner, n_jobs=1), strata, 30, fits=31, draws=6)
+    np.testing.assert_array_equal(np.stack(again), np.stack(sets))  # too few for one round are one round
+    other = learn_fractions(HeldOutScorer(split, learner, n_jobs=1, seed=1), strata, 30, fits=31, draws=6)
+    assert not np.array_equal(np.stack(other), np.stack(sets))
+
+
+def test_rows_count_as_much_as_they_weigh_in_a_stratum(rng):
+    strata = Strata(np.array([0, 1, 1, 0, 1]), np.eye(2))
+    scores, outside = rng.random((3, 7)), rng.random((3, 7)) < 0.7
+    outside[:, 1:4] = True  # something of every stratum is outside of each set
+    rows, weights = np.array([3, 1, 0, 4, 2]), rng.uniform(0.5, 2, 7)
+    found = strata.score(RowScores(scores, scores, outside), rows, weights)
+    kind = np.r_[2, 2, strata.code[rows]]  # two validation rows
+    for k in range(3):
+        means = [
+            np.average(scores[k][(kind == code) & outside[k]], weights=weights[(kind == code) & outside[k]])
+            for code in range(3)
+        ]
+        assert found[k] == pytest.approx(np.average(means, weights=np.bincount(kind, weights)))

@@ -148,3 +148,35 @@ def test_the_largest_entries_of_each_line_come_first(rng):
     for count in (1, 3, 8):
         keys = rng.normal(size=(5, 8))
         np.testing.assert_array_equal(_largest(keys, count), np.argsort(-keys, axis=1)[:, :count])
+
+
+def test_exchanges_beyond_what_a_class_can_spare_are_bound_to_it(rare, rng):
+    ones = np.flatnonzero(rare.y == 1)
+    start = np.sort(np.r_[ones[:9], np.flatnonzero(rare.y == 0)[:91]])
+    search = searching(rare, start)
+    spare = np.bincount(rare.y[start], minlength=2) - class_floors(rare.y, 100)
+    leaving = np.stack([rng.permutation(100)[:60] for _ in range(6)])
+    leaving[0, :9] = np.flatnonzero(np.isin(start, ones))
+    exchanges = np.arange(60) < rng.integers(20, 61, size=6)[:, None]
+    bound = search._bound(leaving, exchanges)
+    for line, made, found in zip(leaving, exchanges, bound, strict=True):
+        left = np.zeros(2, dtype=int)
+        for place, counts, told in zip(line, made, found, strict=True):
+            own = rare.y[start[place]]
+            left[own] += counts
+            assert told == (left[own] > spare[own])
+    assert bound[0, :9].sum() == 9 - spare[1] > 0
+
+
+def test_the_most_promising_row_of_a_class_takes_the_place(rare):
+    ones, zeros = np.flatnonzero(rare.y == 1), np.flatnonzero(rare.y == 0)
+    search = searching(rare, np.r_[ones[:3], zeros[:17]])
+    outside = np.r_[zeros[17:22], ones[3:7]]
+    into = np.array([9.0, 8.0, 7.0, 6.0, 5.0, 1.0, 3.0, 2.0, 0.0])
+    rows = search.best.copy()
+    search._exchange_within_class(rows, 1, outside, into)
+    assert rows.tolist() == [ones[0], ones[4], ones[2], *zeros[:17]]
+    search._exchange_within_class(rows, 2, outside, into)  # the best of them is in the set already
+    assert rows[2] == ones[5]
+    search._exchange_within_class(rows, 5, outside[5:], into[5:])  # none of its class is left
+    assert rows[5] == zeros[2]
