@@ -103,6 +103,8 @@ def test_random_sets_fulfil_the_conditions_and_follow_the_seed():
     again = random_sets_within(conditions, 12, 20, seed=1)
     assert [s.tolist() for s in sets] == [s.tolist() for s in again]
     assert len({tuple(s) for s in sets}) > 10
+    usual, zero = random_sets_within(conditions, 12, 3), random_sets_within(conditions, 12, 3, seed=0)
+    assert [s.tolist() for s in usual] == [s.tolist() for s in zero]
 
 
 def test_at_least_so_many_of_each_label_or_as_many_as_may_be_kept():

@@ -40,8 +40,13 @@ def test_auto_depends_on_entries_and_the_smaller_side(program, monkeypatch):
     monkeypatch.setattr(solvers, "DENSE_ENTRIES", 100)
     assert resolve_method(program) == "first_order"
     monkeypatch.setattr(solvers, "DENSE_ENTRIES", 10_000)
-    monkeypatch.setattr(solvers, "FACTOR_ORDER", 5)
-    assert resolve_method(program) == "first_order"
+    n, m = program.attribution.shape
+    for name, most in (("FACTOR_ORDER", min(n, m)), ("DENSE_ENTRIES", n * m)):
+        monkeypatch.setattr(solvers, name, most)  # up to here
+        assert resolve_method(program) == "interior_point"
+        monkeypatch.setattr(solvers, name, most - 1)
+        assert resolve_method(program) == "first_order"
+        monkeypatch.setattr(solvers, name, 10_000)
 
 
 def test_unknown_method_is_refused_with_the_choices(program):
