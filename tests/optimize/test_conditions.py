@@ -172,3 +172,13 @@ def test_conditions_on_some_rows_are_those_of_these_rows():
             fraction = len(rows) / c.n_rows
             assert part.low[g] == min(int(fraction * c.low[g] + 1e-12), free)
             assert part.high[g] == max(int(np.ceil(fraction * c.high[g] - 1e-12)), kept)
+
+
+def test_a_large_budget_may_be_missed_by_as_much_more():
+    conditions = Conditions.of(3, costs=[1e6, 1e6, 1e6])
+    weights = np.array([1.0, 1.0, 0.0])
+    assert conditions.satisfied(weights, 2e6 - 0.1)
+    assert not conditions.satisfied(weights, 2e6 - 0.3)
+    small = Conditions.of(3, costs=[1e-3, 1e-3, 1e-3])  # of a small one no less than of 1
+    assert small.satisfied(weights, 2e-3 - 0.9e-7)
+    assert not small.satisfied(weights, 2e-3 - 1.2e-7)

@@ -196,3 +196,12 @@ def test_what_may_be_spent_is_enough_for_the_cheapest_rows(spend, rows):
 def test_conditions_on_other_rows_are_refused():
     with pytest.raises(InputError, match="conditions are on 3 rows and T has 4"):
         Program(np.eye(4), 2, conditions=Conditions.of(3))
+
+
+@pytest.mark.parametrize("budget", [1, 2, 3, 20, 39, 40])
+def test_greedy_weights_are_the_rows_of_largest_reward(budget, rng):
+    program = Program(rng.normal(size=(40, 3)), budget, alpha=0.3)
+    best = np.argsort(-program.rewards)[:budget]
+    assert np.flatnonzero(program.greedy()).tolist() == np.sort(best).tolist()
+    assert program.greedy().sum() == budget
+    assert program.level(program.rewards) == program.rewards[best[-1]]
