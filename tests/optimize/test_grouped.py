@@ -184,3 +184,16 @@ def test_evaluation_rows_count_as_much_as_they_are_important(rng):
         w = reduced.program.project(rng.normal(size=6))[0]
         found = reduced.constant + reduced.program.objective(w)
         assert found == pytest.approx(program.objective(reduced.weights(w)))
+
+
+@pytest.mark.parametrize(("passes", "off"), [(6, None), (3, 0.02)])
+def test_few_passes_are_enough(passes, off, monkeypatch):
+    cases = []
+    for made in filter(None, map(feasible, range(40))):
+        _, grouped, rng = made
+        z = 2 * rng.normal(size=grouped.n_rows)
+        weights, shift = grouped.project(z)
+        cases.append((grouped, z, None if off is None else shift + off, weights))
+    monkeypatch.setattr("cdvm.optimize.grouped._PASSES", passes)
+    for grouped, z, start, weights in cases:
+        np.testing.assert_allclose(grouped.project(z, start)[0], weights, atol=1e-12)
