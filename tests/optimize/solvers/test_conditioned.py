@@ -161,3 +161,24 @@ def test_what_meeting_the_conditions_costs_is_told():
     assert found.bound == pytest.approx(7.0)
     assert found.gap == pytest.approx(1 - found.objective / 7)
     assert solve_conditioned(program, solve_interior_point).status == "optimal"
+
+
+@pytest.mark.parametrize("method", ["interior_point", "highs", "first_order"])
+def test_every_limit_has_its_own_price(method):
+    T = np.array([[4.0], [3.0], [3.5], [2.5], [1.0], [0.5]])
+    conditions = Conditions.of(6, groups=list("aabbcc"), at_most={"a": 1, "b": 1})
+    found = solve(Program(T, 3, alpha=1.0, kappa=100.0, conditions=conditions), method)
+    np.testing.assert_allclose(found.weights, [1, 0, 1, 0, 1, 0], atol=1e-6)
+    # one more lets a row in for the 1, one fewer puts the 0.5 in its place
+    assert 2 - 1e-5 <= found.prices["a", "at_most"] <= 3.5 + 1e-5
+    assert 1.5 - 1e-5 <= found.prices["b", "at_most"] <= 3 + 1e-5
+    assert found.multipliers.tolist() == [0.0]
+
+
+@pytest.mark.parametrize("method", ["interior_point", "highs", "first_order", "milp"])
+def test_rows_that_do_harm_are_kept_only_where_the_budget_asks_for_them(method):
+    T = np.array([[-4.0], [-1.0], [-2.0], [-3.0]])
+    exact = Program(T, 2, alpha=1.0, kappa=100.0, conditions=Conditions.of(4, drop=[0]))
+    np.testing.assert_allclose(solve(exact, method).weights, [0, 1, 1, 0], atol=1e-6)
+    priced = Program(T, 2.0, alpha=1.0, kappa=100.0, conditions=Conditions.of(4, costs=np.ones(4)))
+    np.testing.assert_allclose(solve(priced, method).weights, [0, 0, 0, 0], atol=1e-6)

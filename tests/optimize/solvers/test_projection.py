@@ -3,6 +3,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from cdvm.optimize.program import Program
 from cdvm.optimize.solvers import projection
 from cdvm.optimize.solvers.projection import project
 
@@ -77,3 +78,6 @@ def test_few_passes_are_enough(passes, kind, monkeypatch):
     monkeypatch.setattr(projection, "_PASSES", passes)
     for z, start, upper, weights in cases:
         np.testing.assert_allclose(project(z, 40.0, start, upper)[0], weights, atol=1e-12)
+        if kind == "from nearby":
+            program = Program(np.ones((300, 1)), 40)
+            np.testing.assert_allclose(program.project(z, start)[0], weights, atol=1e-12)
