@@ -74,3 +74,19 @@ def test_a_factor_made_in_chunks_is_the_whole(system, monkeypatch):
     np.testing.assert_allclose(made.factor @ made.factor.T, whole, rtol=1e-9, atol=1e-9)
     made.solve(rng.normal(size=30), rng.normal(size=20), 0.7)
     assert made.steps == 0  # nothing is left for conjugate gradients
+
+
+@pytest.mark.parametrize(("below", "added"), [(0.0, 50), (1e-12, 5e4), (1e-9, 5e7), (1e-6, None)])
+def test_as_much_is_added_to_the_diagonal_as_a_factor_needs(below, added):
+    """Ones less a little on the diagonal have the eigenvalue -below, three times."""
+    made = newton.EvaluationSystem(np.eye(4), np.eye(4), np.ones(4), np.ones(4), np.ones(4), 1e-9)
+    kernel = np.ones((4, 4))
+    if added is None:
+        with pytest.raises(FloatingPointError, match="not positive definite"):
+            made._factorise(kernel, np.full(4, -below))
+        return
+    made._factorise(kernel, np.full(4, -below))
+    np.testing.assert_allclose(kernel.diagonal() - (1 - below), added * np.finfo(float).eps, rtol=0.05)
+    np.testing.assert_allclose(made.factor @ made.factor.T, kernel, atol=1e-15)
+    with pytest.raises(FloatingPointError):  # in single precision there is one attempt
+        made._factorise(np.ones((4, 4), dtype=np.float32), np.full(4, -1e-5))
