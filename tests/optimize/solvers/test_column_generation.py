@@ -114,7 +114,12 @@ def test_no_more_rows_enter_at_once_than_were_there_first(monkeypatch):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"working": 2}, "working=2"), ({"inner": "magic"}, "inner='magic'"), ({"tolerance": 0}, "tolerance=0")],
+    [
+        ({"working": 2}, "working=2"),
+        ({"inner": "magic"}, "inner='magic'"),
+        ({"tolerance": 0}, "tolerance=0"),
+        ({"tolerance": 0, "inner": "highs"}, "tolerance=0"),
+    ],
 )
 def test_bad_options_are_refused(options, message):
     with pytest.raises(InputError, match=message):

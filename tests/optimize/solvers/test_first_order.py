@@ -246,3 +246,11 @@ def test_an_iteration_asked_for_is_made_and_the_last_one_counts(iterations):
     found = solve_first_order(program, tolerance=1e-9, max_iterations=iterations)
     assert found.objective == pytest.approx(run.objective, rel=1e-9)
     assert found.bound == pytest.approx(run.bound, rel=1e-9)
+
+
+def test_points_are_blended_part_by_part(rng):
+    one, two, three = (_Point(*(rng.normal(size=k) for k in (3, 2, 2, 3))) for _ in range(3))
+    found = one.blend(-0.5, two, 1.25, three, 0.25)
+    for name in ("w", "lam", "v", "t_lam"):
+        expected = -0.5 * getattr(one, name) + 1.25 * getattr(two, name) + 0.25 * getattr(three, name)
+        np.testing.assert_allclose(getattr(found, name), expected)

@@ -284,6 +284,14 @@ def test_numerical_breakdown_falls_back_to_highs_and_says_so(monkeypatch):
     assert found.iterations == 77
     assert found.solve_seconds > 100
 
+    def fail(_):
+        raise RuntimeError
+
+    monkeypatch.setattr("cdvm.optimize.solvers.highs.solve_lp", fail)
+    solution = solve_interior_point(program)  # what was reached, and that it is not the end
+    assert (solution.status, solution.method) == ("limit", "interior_point")
+    assert_feasible(program, solution)
+
 
 def test_tolerance_must_be_positive():
     with pytest.raises(InputError, match="tolerance=0"):

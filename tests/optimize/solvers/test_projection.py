@@ -81,3 +81,9 @@ def test_few_passes_are_enough(passes, kind, monkeypatch):
         if kind == "from nearby":
             program = Program(np.ones((300, 1)), 40)
             np.testing.assert_allclose(program.project(z, start)[0], weights, atol=1e-12)
+
+
+def test_a_start_from_which_no_weight_would_move_is_left():
+    weights, shift = project(np.array([5.0, 0.0, -5.0]), 1.5, shift=2.0)
+    np.testing.assert_allclose(weights, [1.0, 0.5, 0.0])
+    assert shift == pytest.approx(-0.5)
