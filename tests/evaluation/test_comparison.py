@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.metrics import log_loss
 from sklearn.naive_bayes import GaussianNB
 
 from cdvm import (
@@ -120,3 +121,23 @@ def test_random_sets_for_some_money_spend_what_they_can():
     assert [len(s) for s in affordable_sets(np.ones(4), 2.0, 3)] == [2, 2, 2]  # all of it may be spent
     often = np.bincount(np.concatenate(affordable_sets(np.ones(20), 5.0, 2000)), minlength=20) / 2000
     assert np.abs(often - 0.25).max() < 5 * np.sqrt(0.1875 / 2000)
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_all_rows_are_scored_by_the_metric_asked_for(wine, own):
+    split, learner = wine.out_of_bag() if own else wine, SklearnLearner(GaussianNB())
+    line = compare_with_random(split, learner, [np.arange(9)], metric="log_loss", draws=3, seed=2, n_jobs=1)[
+        0
+    ]
+    figures = line["outside" if own else "validation"]
+    if own:
+        fold = np.empty(142, dtype=int)
+        fold[np.random.RandomState(2).permutation(142)] = np.arange(142) % 5
+        models = [GaussianNB().fit(wine.X[fold != k], wine.y[fold != k]) for k in range(5)]
+        chances = np.array([models[f].predict_proba(x[None])[0] for f, x in zip(fold, wine.X, strict=True)])
+        expected = -log_loss(wine.y, chances)
+    else:
+        expected = -log_loss(wine.y_val, GaussianNB().fit(wine.X, wine.y).predict_proba(wine.X_val))
+    assert figures.all_rows == pytest.approx(expected, rel=1e-4)
+    assert figures.random_std > 0
+    assert figures.standard_error == pytest.approx(figures.random_std / np.sqrt(3))

@@ -234,3 +234,30 @@ def test_a_label_never_trained_on_is_never_right(split):
     )
     # a scorer is shown the others
     assert make_metric("matthews_corrcoef", split).score(split, y, np.array([[0, 0, 1, 1]])) == [1.0]
+
+
+def test_scorers_have_names(three):
+    def mine(estimator, X, y):
+        return 0.0
+
+    assert make_metric(mine).name == "mine"
+    scorer = metrics.get_scorer("accuracy")
+    assert make_metric(scorer).name == " ".join(repr(scorer).split())
+    assert make_metric("matthews_corrcoef").name == "matthews_corrcoef"
+    with pytest.raises(InputError, match="metric='f1' is for two classes"):
+        make_metric("f1", three)  # before anything is trained
+
+
+def test_scores_are_enough_for_an_area(split):
+    rows = np.arange(0, split.n_rows, 2)
+    model = LinearSVC().fit(split.X[rows], split.y[rows])  # no probabilities
+    expected = metrics.roc_auc_score(split.y_val, model.decision_function(split.X_val))
+    for metric in ("roc_auc", metrics.get_scorer("roc_auc")):
+        found = evaluate_sets(split, LinearSVC(), [rows], split.evaluation, metric=metric, n_jobs=1)
+        assert found.item() == pytest.approx(expected, abs=1e-3)
+
+
+def test_a_scorer_sees_the_scores_of_every_class(three, rng):
+    y, scores = rng.integers(0, 3, 50), rng.normal(size=(2, 50, 3))
+    found = make_metric("top_k_accuracy", three).score(three, y, scores)
+    assert found == pytest.approx([metrics.top_k_accuracy_score(y, one, k=2) for one in scores])

@@ -37,6 +37,7 @@ def test_a_learner_with_randomness_is_trained_anew_each_time(wine):
     one, two = (evaluate_sets(wine, forest, rows, wine.evaluation, repeats=6, n_jobs=n) for n in (1, 2))
     assert (one == two).all()
     assert len(np.unique(one)) > 1
+    assert (one[0, 0] != one[0, 1]).any()  # nor alike for two that are the same
     assert not SklearnLearner(RandomForestClassifier(random_state=0)).stochastic
 
 

@@ -263,3 +263,24 @@ def test_what_cannot_be_is_refused(pruner):
     ]:
         with pytest.raises(InputError, match=words):
             pruner.smallest(**given)
+
+
+def test_what_was_found_is_said_in_words():
+    found = smallest_set(Steps([0.0, 0.02], between=0.003), chosen, within=0.01, progress=False)
+    assert str(found) == (
+        "800 rows (80.0%) are within 1 points of all rows with confidence 90%: on 1000 rows that had no part "
+        "in choosing, such sets lose 0.00 ± 0.10 points against all rows, ± 0.30 from one to another "
+        "(accuracy)"
+    )
+    priced = smallest_set(Steps([0.0, 0.02]), chosen, within=0.01, priced=True, progress=False)
+    assert str(priced).startswith("800 rows (80.0%) for 80.0% of the costs are within 1 points")
+    none = smallest_set(Steps([0.05]), chosen, within=0.01, priced=True, progress=False)
+    assert str(none) == (
+        "no set of at most 80% of the costs is known to be within 1 points of all rows with confidence 90%: "
+        "at 80.0%, kept rows lose 5.00 ± 0.10 points against all rows (accuracy on 1000 rows)"
+    )
+    reached = smallest_set(Steps([0.0]), chosen, at_score=0.95, progress=False)
+    assert str(reached) == (
+        "no set of at most 80% of the rows is known to reach an accuracy of 0.95 with confidence 90%: at "
+        "80.0%, kept rows reach 0.9000 ± 0.0020, all rows 0.9000 (accuracy on 1000 rows)"
+    )

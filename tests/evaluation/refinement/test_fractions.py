@@ -174,3 +174,13 @@ def test_rows_count_as_much_as_they_weigh_in_a_stratum(rng):
             for code in range(3)
         ]
         assert found[k] == pytest.approx(np.average(means, weights=np.bincount(kind, weights)))
+
+
+def test_densities_differ_by_so_much_and_no_more():
+    strata = Strata(np.repeat([0, 1], [1000, 100_000]), np.eye(2))
+    share = np.array([1000 * np.exp(6), 100_000]) / (1000 * np.exp(6) + 100_000)
+    for theta in ([20.0, 0.0], [6.0, 0.0]):
+        rows = strata.draw(np.array(theta), 500, np.random.default_rng(0))
+        np.testing.assert_allclose(np.bincount(strata.code[rows]), 500 * share, atol=1)
+    rows = strata.draw(np.array([0.0, -20.0]), 500, np.random.default_rng(0))
+    np.testing.assert_allclose(np.bincount(strata.code[rows]), 500 * share, atol=1)

@@ -4,6 +4,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
@@ -24,7 +26,7 @@ from cdvm import (
     refine,
     select_with,
 )
-from cdvm.evaluation.refinement.refine import default_fits
+from cdvm.evaluation.refinement.refine import check_options, default_fits
 from cdvm.evaluation.refinement.scorer import HeldOutScorer
 from cdvm.evaluation.refinement.search import Search
 
@@ -256,6 +258,7 @@ def test_learners_with_randomness_get_more_trainings_where_they_train_in_batches
         ([1, 2], {"metric": "mae"}, "does not fit a classification task"),
         ([1, 2], {"seconds": "10"}, "seconds='10'"),
         ([1, 2], {"seed": -1}, "seed=-1"),
+        ([1, 2], {"seed": 2**63}, "seed=9223372036854775808"),
         ([1, 2], {"callback": 3}, "callback=3"),
     ],
 )
@@ -371,5 +374,41 @@ def test_time_is_added_to_what_the_selection_took(wine):
     assert found.method == "some+refine"
     assert not np.array_equal(found.rows, start.rows)
     assert (found.objective, found.gap) == (None, None)  # those were of other rows
+    assert found.score == HeldOutScorer(wine, RidgeLearner(), n_jobs=1).score(found.rows, 1)
     assert found.weights.sum() == 12
     assert (found.weights[found.rows] == 1).all()
+
+
+def test_options_are_checked_before_there_is_a_split():
+    check_options({"fits": None, "seconds": None, "metric": None, "evaluation": "all", "seed": 0})
+    check_options({"fits": 50, "seconds": 0.5, "metric": "f1", "callback": print})
+    for options, message in [
+        ({"metric": "acuracy"}, "metric='acuracy' is unknown"),
+        ({"fits": 49}, "fits=49"),
+        ({"evaluation": None}, "evaluation=None"),
+        ({"seed": None}, "seed=None"),
+        ({"seconds": True}, "seconds=True"),
+        ({"rounds": 3}, "refine has no option 'rounds': it has fits, seconds, metric"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            check_options(options)
+
+
+def test_a_search_without_gain_ends_after_a_dozen_rounds():
+    split = Split.from_arrays(np.ones((200, 2)), np.arange(200) % 2, random_state=0)
+    whatever = DummyClassifier(strategy="constant", constant=0)  # it is trained on
+    found = refine(split.rows[:20], split, whatever, fits=200, n_jobs=1)
+    # the start twice, for it might be random, rounds of (200 − 3 · 3) / 16 sets, and the score at the end
+    assert found.fits == 2 + 12 * 11 + 1
+    assert (found.indices == split.rows[:20]).all()
+
+
+def test_a_learner_that_only_may_be_random_is_found_out(noisy):
+    learner = SklearnLearner(LogisticRegression())
+    assert learner.stochastic
+    scorer = HeldOutScorer(noisy[0], learner, n_jobs=1)
+    Search(scorer, np.arange(20), 60, None, None).run(False)
+    assert not scorer.stochastic
+    scorer = HeldOutScorer(noisy[0], PaperLearner(batch_size=5), n_jobs=1)
+    Search(scorer, np.arange(20), 60, None, None).run(False)
+    assert scorer.stochastic

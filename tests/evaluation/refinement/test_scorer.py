@@ -188,3 +188,28 @@ def test_a_row_exchanged_does_not_move_the_others_in_their_order(wine, sets):
         alike.append(scorer.compare(scorer.score_rows(exchanged, number), before)[0])
         apart.append(scorer.compare(scorer.score_rows(np.sort(exchanged), number), before)[0])
     assert np.std(alike) < 0.75 * np.std(apart)
+
+
+def test_a_scorer_of_targets_is_led_by_the_squared_error(rng):
+    X = rng.normal(size=(120, 3))
+    y = 5 + X @ [1.0, -2.0, 0.5] + rng.normal(size=120)
+    split, rows = Split.from_arrays(X, y, task="regression", random_state=0), np.arange(0, 90, 4)
+    learner = RidgeLearner(task="regression")
+    scorer = HeldOutScorer(split, learner, metric="neg_median_absolute_error", n_jobs=1)
+    X, y = everyone(split)
+    answer = Ridge().fit(split.X[rows], split.y[rows]).predict(X)
+    expected = -((answer - y) ** 2) / y.var()
+    np.testing.assert_allclose(scorer.score_rows(rows[None]).scores[0], expected, rtol=1e-3, atol=1e-4)
+    assert scorer.level == 0.0
+
+
+def test_two_classes_have_the_margin_between_them(rng):
+    X = rng.normal(size=(80, 2))
+    split = Split.from_arrays(X, (X[:, 0] + rng.normal(size=80) > 0).astype(int), random_state=0)
+    rows = np.arange(0, 60, 3)
+    found = HeldOutScorer(split, SklearnLearner(GaussianNB()), n_jobs=1).score_rows(rows[None])
+    X, y = everyone(split)
+    chances = GaussianNB().fit(split.X[rows], split.y[rows]).predict_proba(X)
+    margin = chances[np.arange(len(y)), y] - chances[np.arange(len(y)), 1 - y]
+    expected = 1 / (1 + np.exp(-16 * margin / np.abs(margin).mean()))
+    np.testing.assert_allclose(found.scores[0], expected, atol=1e-5)

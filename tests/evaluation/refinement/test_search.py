@@ -180,3 +180,8 @@ def test_the_most_promising_row_of_a_class_takes_the_place(rare):
     assert rows[2] == ones[5]
     search._exchange_within_class(rows, 5, outside[5:], into[5:])  # none of its class is left
     assert rows[5] == zeros[2]
+
+
+@pytest.mark.parametrize(("fits", "proposals"), [(50, 4), (203, 12), (3000, 64)])
+def test_a_round_tries_a_sixteenth_of_what_may_be_trained(noisy, fits, proposals):
+    assert len(searching(noisy[0], np.arange(20), fits=fits)._propose(3)) == proposals

@@ -3,9 +3,11 @@ import pytest
 from sklearn.datasets import load_wine
 
 from cdvm import InputError, Split, refine
+from cdvm.evaluation.refinement.refine import _with_classes
 from cdvm.evaluation.refinement.within import exchange_within
 from cdvm.optimize.conditions import Conditions
 from cdvm.optimize.room import fill_blocks
+from cdvm.optimize.rounding import class_floors
 
 
 @pytest.fixture(scope="module")
@@ -107,3 +109,13 @@ def test_exchanges_are_those_of_trying_one_set_after_the_other(kind):
         stay = np.isin(found, start)
         assert (found[stay] == start[stay]).all()  # rows that stay are where they were
     assert changed > 15
+
+
+def test_classes_are_limits_of_their_own(wine):
+    conditions = Conditions.of(178, groups=np.arange(178) % 2, at_most={0: 12})
+    start = np.r_[np.flatnonzero(wine.y == 0)[:14], np.flatnonzero(wine.y == 1)[:5], [175]]
+    made = _with_classes(conditions, wine, start)
+    assert made.names == [0, 1, "class 0", "class 1", "class 2"]
+    assert made.low.tolist() == [0, 0, *np.minimum(class_floors(wine.y, 20), [14, 5, 1])]
+    assert made.high.tolist() == [12, 89, *np.bincount(wine.y)]
+    assert _with_classes(None, wine, start) is None
