@@ -2,6 +2,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_classification
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, r2_score
 from sklearn.naive_bayes import GaussianNB
 
@@ -136,8 +137,13 @@ def test_the_loss_of_a_regression_has_the_error_of_its_own_differences(rng):
     more = np.r_[apart, np.abs(apart).max(), -np.abs(apart).max()]
     assert point.loss_error == pytest.approx(more.std(ddof=1) / np.sqrt(len(more)), rel=1e-5)
     assert fitted.curve([0.2], progress=False).metric == "R2"
-    with pytest.raises(InputError, match="folds=30: use at least 2, and no more than a quarter of"):
-        cross_fit(split, learner, make_metric(None, split), fit, folds=30)
+    n = split.n_rows
+    most = cross_fit(split, learner, make_metric(None, split), fit, folds=n // 4, n_jobs=1, progress=False)
+    assert len(most.folds) == n // 4
+    with pytest.raises(
+        InputError, match=f"folds={n // 4 + 1}: use at least 2, and no more than a quarter of {n}"
+    ):
+        cross_fit(split, learner, make_metric(None, split), fit, folds=n // 4 + 1)
 
 
 def test_resampled_errors_are_those_of_means_where_the_metric_is_one(pruner):
@@ -227,4 +233,44 @@ def test_sets_of_a_regression_are_compared_in_units_of_its_variance(rng):
         squares.append(apart.mean() ** 2 - apart.var(ddof=1) / both.sum())
     expected = np.sqrt(max(np.mean(squares) / 2, 0))
     assert fitted.point(0.1).set_error == pytest.approx(expected, rel=1e-3)
+    assert expected > 0
+
+
+def test_folds_of_validation_rows_are_as_many_as_these_allow(rows):
+    X, y = rows
+    split = Split.from_arrays(X[:400], y[:400], X[400:440], y[400:440], X[440:], y[440:])
+    learner, seen = make_learner("ridge"), []
+    made = make_metric(None, split)
+    with pytest.raises(InputError, match="folds=11: use at least 2, and no more than a quarter of 40 rows"):
+        cross_fit(split, learner, made, seen.append, folds=11)
+    cross_fit(split, learner, made, seen.append, folds=10, n_jobs=1, progress=False)
+    alone = split.out_of_bag()
+    cross_fit(alone, learner, made, seen.append, folds=2, n_jobs=1, progress=False)
+    assert [len(held.y) for held in seen] == [4] * 10 + [200] * 2
+    for held in seen:  # nothing is known of test rows, nor of rows that are asked
+        assert held.split.X_test is None
+        assert held.split.y_test is None
+        assert (held.split.y_val is None) == (len(held.y) == 200)
+
+
+def test_sets_of_unequal_classes_are_compared_as_the_metric_weighs_them():
+    X, y = make_classification(300, 4, n_informative=3, n_redundant=0, weights=[0.8], random_state=2)
+    split, learner, held = Split.from_arrays(X, y, validation="out_of_bag"), SklearnLearner(GaussianNB()), []
+    made = make_metric("balanced_accuracy", split)
+    fitted = cross_fit(
+        split, learner, made, lambda one: held.append(one) or np.arange, folds=4, n_jobs=1, progress=False
+    )
+    wrong = np.full((4, 300), np.nan)
+    for k, one in enumerate(held):
+        model = GaussianNB().fit(one.split.X[:11], one.split.y[:11])
+        asked = np.r_[one.asked, one.others[11:]]
+        wrong[k, asked] = model.predict(X[asked]) != y[asked]
+    squares = []
+    for a, b in combinations(range(4), 2):
+        both = ~np.isnan(wrong[a] - wrong[b])
+        weight = both.sum() / (2 * np.bincount(y[both]))
+        apart = (wrong[a] - wrong[b])[both] * weight[y[both]]
+        squares.append(apart.mean() ** 2 - apart.var(ddof=1) / both.sum())
+    expected = np.sqrt(max(np.mean(squares) / 2, 0))
+    assert fitted.point(11 / 225).set_error == pytest.approx(expected)
     assert expected > 0

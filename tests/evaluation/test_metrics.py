@@ -261,3 +261,15 @@ def test_a_scorer_sees_the_scores_of_every_class(three, rng):
     y, scores = rng.integers(0, 3, 50), rng.normal(size=(2, 50, 3))
     found = make_metric("top_k_accuracy", three).score(three, y, scores)
     assert found == pytest.approx([metrics.top_k_accuracy_score(y, one, k=2) for one in scores])
+
+
+def test_classes_that_do_not_occur_do_not_count(three, rng):
+    for y, said in ([0, 0, 1], [0, 0, 0]), ([0, 0, 0], [0, 0, 1]), ([0, 0, 0], [0, 0, 0]):
+        found = make_metric("f1_macro", three).score(three, np.array(y), np.array([said]))
+        assert found == pytest.approx([metrics.f1_score(y, said, average="macro", zero_division=0)])
+    area = make_metric("roc_auc", three)
+    assert (area.needs, area.balanced) == ("probabilities", True)
+    y, chances = np.array([0, 1, 1, 0, 1]), rng.dirichlet(np.ones(3), (2, 5))
+    expected = [np.mean([metrics.roc_auc_score(y == k, one[:, k]) for k in (0, 1)]) for one in chances]
+    assert area.score(three, y, chances) == pytest.approx(expected)
+    assert np.isnan(area.score(three, np.zeros(5, dtype=int), chances)).all()

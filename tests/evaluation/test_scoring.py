@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression
-from sklearn.metrics import r2_score
+from sklearn.metrics import balanced_accuracy_score, r2_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
@@ -134,8 +134,29 @@ def test_repeats_are_the_mean_over_seeds(wine, metric, own):
     assert len({tuple(scores) for scores in once}) == 3
     found = score_sets(split, learner, sets, metric=metric, seed=4, repeats=3, n_jobs=1)
     np.testing.assert_allclose(found, np.mean(once, axis=0))
+    usual = score_sets(split, learner, sets, metric=metric, n_jobs=1)
+    np.testing.assert_array_equal(usual, score_sets(split, learner, sets, metric=metric, seed=0, n_jobs=1))
     if not own:
         lines = evaluate_sets(
             split, learner, sets, split.evaluation, metric=metric, seed=4, repeats=3, n_jobs=1
         )
         np.testing.assert_allclose(lines[0].T, once)
+
+
+def test_a_set_of_all_evaluation_rows_has_no_score(rng):
+    losses, outside = rng.random((3, 4)), np.array([[0, 0, 0, 0], [1, 1, 0, 1], [0, 1, 1, 0]], dtype=bool)
+    found = _mean_outside(losses, outside, np.ones(4))
+    assert np.isnan(found).tolist() == [True, False, False]
+
+
+def test_test_rows_are_scored_by_the_metric_beside_those_outside(wine):
+    split = replace(wine, X_test=wine.X_val, y_test=wine.y_val).out_of_bag()
+    rows = np.r_[
+        np.flatnonzero(wine.y == 0)[:3], np.flatnonzero(wine.y == 1)[:9], np.flatnonzero(wine.y == 2)[:2]
+    ]
+    options = {"metric": "balanced_accuracy", "draws": 2, "n_jobs": 1}
+    line = compare_with_random(split, SklearnLearner(GaussianNB()), [rows], **options)[0]
+    answers = GaussianNB().fit(wine.X[rows], wine.y[rows]).predict(wine.X_val)
+    assert line["test"].kept == pytest.approx(balanced_accuracy_score(wine.y_val, answers))
+    again = compare_with_random(split, SklearnLearner(GaussianNB()), [rows], seed=0, **options)[0]
+    assert again == line

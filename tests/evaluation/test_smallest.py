@@ -7,7 +7,7 @@ from cdvm import CDVM, InputError, Selection, Split
 from cdvm.evaluation.cross_fitting import cross_fit
 from cdvm.evaluation.curve import CurvePoint
 from cdvm.evaluation.metrics import make_metric
-from cdvm.evaluation.smallest import smallest_set
+from cdvm.evaluation.smallest import _doubt, smallest_set
 from cdvm.learners import Learner, Trainer
 
 QUICK = {"effort": "low", "n_models": 200, "random_state": 0, "n_jobs": 1, "progress": False}
@@ -80,6 +80,8 @@ def test_the_promise_is_for_one_set_and_not_for_the_mean_of_several():
     # the square of its error is .001² + 1.2 · .003² = .00343², with 4 (1 + .001² / (1.2 · .003²))² = 4.775
     # degrees of freedom, for which Student's t is 1.4864: .00511
     assert student.ppf(0.9, 4.775) * 0.003435 == pytest.approx(0.00511, abs=1e-5)
+    assert _doubt(Steps([0.0], between=0.003).point(0.5), 0.001, 0.9) == pytest.approx(0.00511, abs=1e-5)
+    assert _doubt(Steps([0.0]).point(0.5), 0.001, 0.9) == pytest.approx(0.0012816, abs=1e-6)
     for loss, enough in [(0.0048, True), (0.0050, False)]:
         found = smallest_set(Steps([0.0, loss, 0.1], between=0.003), chosen, within=0.01, progress=False)
         assert found.point.fraction == (0.5 if enough else 0.8)
@@ -222,6 +224,8 @@ def test_the_walk_to_a_score_goes_as_far_as_it_is_reached():
     found = smallest_set(Steps([0.0, 0.005, 0.02]), chosen, at_score=0.89, progress=False)
     assert found.selection.retained == pytest.approx(0.5)
     assert (found.within, found.at_score) == (None, 0.89)
+    usual = smallest_set(Steps([0.0, 0.02]), chosen, progress=False)
+    assert (usual.within, usual.at_score, usual.confidence) == (0.01, None, 0.9)
     assert "reach an accuracy of 0.89 with confidence 90%" in str(found)
     assert "reach 0.8950 ± 0.0020, all rows 0.9000 (accuracy)" in str(found)
     surer = smallest_set(Steps([0.0, 0.005]), chosen, at_score=0.89, confidence=0.999, progress=False)

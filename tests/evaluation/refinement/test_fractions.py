@@ -184,3 +184,10 @@ def test_densities_differ_by_so_much_and_no_more():
         np.testing.assert_allclose(np.bincount(strata.code[rows]), 500 * share, atol=1)
     rows = strata.draw(np.array([0.0, -20.0]), 500, np.random.default_rng(0))
     np.testing.assert_allclose(np.bincount(strata.code[rows]), 500 * share, atol=1)
+
+
+def test_rows_that_are_usually_wrong_are_strata_of_their_own(wrong_labels):
+    split, _ = wrong_labels
+    ease = np.random.default_rng(0).normal(0.5, 1, split.n_rows)
+    strata = stratify(split, ease)
+    assert ((strata.parts[strata.code][:, 0] == 1) == (ease < 0)).all()

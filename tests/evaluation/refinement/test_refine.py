@@ -249,6 +249,7 @@ def test_learners_with_randomness_get_more_trainings_where_they_train_in_batches
         ([1, 1], {}, "names 1 rows twice"),
         ([], {}, "sequence of row positions"),
         ([0.5], {}, "sequence of row positions"),
+        ([[1, 2]], {}, "sequence of row positions"),
         ([10_000], {}, "names row 10000"),
         ([1, 2], {"fits": 3}, "fits=3"),
         ([1, 2], {"fits": True}, "fits=True"),
@@ -348,7 +349,7 @@ def test_a_module_of_pytorch_is_refined_as_a_learner_with_randomness(noisy):
     assert found.fits <= 80
 
 
-@pytest.mark.parametrize("size", [1, 40, 100, 320])
+@pytest.mark.parametrize("size", [1, 40, 100, 320, 20_000])
 def test_trainings_fall_with_a_power_of_the_numbers_of_a_set(digits, size):
     numbers = size * 64 * 10 / 2**14
     fits = default_fits(HeldOutScorer(digits, LogisticLearner()), size)
@@ -412,3 +413,13 @@ def test_a_learner_that_only_may_be_random_is_found_out(noisy):
     scorer = HeldOutScorer(noisy[0], PaperLearner(batch_size=5), n_jobs=1)
     Search(scorer, np.arange(20), 60, None, None).run(False)
     assert scorer.stochastic
+
+
+def test_validation_rows_alone_have_the_say_where_they_are_asked_to(noisy):
+    split, _ = noisy
+    found = refine(np.arange(20), split, "ridge", fits=60, evaluation="validation", n_jobs=1)
+    scorer = HeldOutScorer(split, RidgeLearner(), evaluation="validation", n_jobs=1)
+    assert len(scorer.y) == len(split.y_val)
+    assert found.score == scorer.score(found.rows, 1)
+    model = RidgeLearner().predict(split, _subset(split, found.rows), split.X_val)[0]
+    assert found.score == pytest.approx((model == split.y_val).mean())

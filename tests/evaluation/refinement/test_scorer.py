@@ -124,6 +124,7 @@ def test_regression_is_scored_by_its_squared_error(rng):
         scored.scores[0], -((answer - split.y_val) ** 2) / split.y.var(), rtol=1e-3, atol=1e-4
     )
     assert scored.outside.all()
+    assert (scored.right == scored.scores).all()
     assert score == pytest.approx(r2_score(split.y_val, answer), abs=1e-4)
     with pytest.raises(InputError, match="metric='balanced_accuracy' does not fit a regression task"):
         HeldOutScorer(split, RidgeLearner(task="regression"), metric="balanced_accuracy")
@@ -213,3 +214,11 @@ def test_two_classes_have_the_margin_between_them(rng):
     margin = chances[np.arange(len(y)), y] - chances[np.arange(len(y)), 1 - y]
     expected = 1 / (1 + np.exp(-16 * margin / np.abs(margin).mean()))
     np.testing.assert_allclose(found.scores[0], expected, atol=1e-5)
+
+
+def test_models_trained_together_are_scored_one_by_one(wine, sets):
+    scorer = HeldOutScorer(wine, RidgeLearner(), n_jobs=1)
+    assert scorer.batched
+    together = scorer.score_rows(sets)
+    for k, rows in enumerate(sets):
+        np.testing.assert_allclose(together.scores[k], scorer.score_rows(rows[None]).scores[0], atol=1e-5)

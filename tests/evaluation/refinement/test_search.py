@@ -11,6 +11,7 @@ from cdvm import (
 )
 from cdvm.evaluation.refinement.scorer import HeldOutScorer
 from cdvm.evaluation.refinement.search import Search, _largest
+from cdvm.optimize.conditions import Conditions
 from cdvm.optimize.rounding import class_floors
 
 
@@ -145,8 +146,8 @@ def test_never_more_trainings_than_allowed_and_no_round_less(noisy, fits):
 
 
 def test_the_largest_entries_of_each_line_come_first(rng):
-    for count in (1, 3, 8):
-        keys = rng.normal(size=(5, 8))
+    for count in (1, 2, 7, 40):
+        keys = rng.normal(size=(30, 40))
         np.testing.assert_array_equal(_largest(keys, count), np.argsort(-keys, axis=1)[:, :count])
 
 
@@ -185,3 +186,24 @@ def test_the_most_promising_row_of_a_class_takes_the_place(rare):
 @pytest.mark.parametrize(("fits", "proposals"), [(50, 4), (203, 12), (3000, 64)])
 def test_a_round_tries_a_sixteenth_of_what_may_be_trained(noisy, fits, proposals):
     assert len(searching(noisy[0], np.arange(20), fits=fits)._propose(3)) == proposals
+
+
+def test_proposals_within_conditions_follow_what_is_known_of_rows(rare):
+    zeros = np.flatnonzero(rare.y == 0)
+    conditions = Conditions.of(1000, groups=np.arange(1000) % 4, at_least=3, at_most=9)
+    start = zeros[:20]
+    scorer = HeldOutScorer(rare, RidgeLearner(), n_jobs=1)
+    search = Search(scorer, start, 400, None, None, conditions, 20)
+    good = next(row for row in zeros[20:] if row % 4 == start[3] % 4)
+    search._covariance[[start[3], good]] = -50.0, 50.0
+    sets = search._propose(4)
+    assert len(sets) == search._proposals
+    for rows in sets:
+        weights = np.isin(np.arange(1000), rows).astype(float)
+        assert conditions.satisfied(weights, 20, 1e-9)
+        assert 1 <= len(np.setdiff1d(rows, start)) <= 4
+    assert (~(sets == start[3]).any(axis=1)).mean() > 0.9  # the bad one leaves
+    assert (sets == good).any(axis=1).mean() > 0.9
+    greedy = sets[0]
+    assert np.setdiff1d(start, greedy).tolist() == [start[3]]
+    assert np.setdiff1d(greedy, start).tolist() == [good]
