@@ -2,7 +2,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.metrics import log_loss
+from sklearn.linear_model import LinearRegression
+from sklearn.metrics import log_loss, r2_score
 from sklearn.naive_bayes import GaussianNB
 
 from cdvm import (
@@ -141,3 +142,17 @@ def test_all_rows_are_scored_by_the_metric_asked_for(wine, own):
     assert figures.all_rows == pytest.approx(expected, rel=1e-4)
     assert figures.random_std > 0
     assert figures.standard_error == pytest.approx(figures.random_std / np.sqrt(3))
+
+
+def test_targets_are_compared_by_r2_and_with_twenty_random_sets(rng):
+    X = rng.normal(size=(60, 2))
+    split = Split.from_arrays(X, X @ [1.0, 2.0] + rng.normal(size=60), task="regression", random_state=0)
+    figures = compare_with_random(split, LinearRegression(), [np.arange(15)], n_jobs=1)[0]["validation"]
+    model = LinearRegression().fit(split.X[:15], split.y[:15])
+    assert figures.kept == pytest.approx(r2_score(split.y_val, model.predict(split.X_val)))
+    drawn = [
+        r2_score(split.y_val, LinearRegression().fit(split.X[s], split.y[s]).predict(split.X_val))
+        for s in random_sets(split.n_rows, 15, 20)
+    ]
+    assert figures.random == pytest.approx(np.mean(drawn))
+    assert figures.standard_error == pytest.approx(np.std(drawn, ddof=1) / np.sqrt(20))

@@ -269,7 +269,7 @@ def test_classes_that_do_not_occur_do_not_count(three, rng):
         assert found == pytest.approx([metrics.f1_score(y, said, average="macro", zero_division=0)])
     area = make_metric("roc_auc", three)
     assert (area.needs, area.balanced) == ("probabilities", True)
-    y, chances = np.array([0, 1, 1, 0, 1]), rng.dirichlet(np.ones(3), (2, 5))
+    y, chances = np.array([0, 1, 1, 1, 1]), rng.dirichlet(np.ones(3), (2, 5))
     expected = [np.mean([metrics.roc_auc_score(y == k, one[:, k]) for k in (0, 1)]) for one in chances]
     assert area.score(three, y, chances) == pytest.approx(expected)
     assert np.isnan(area.score(three, np.zeros(5, dtype=int), chances)).all()

@@ -141,6 +141,11 @@ def test_repeats_are_the_mean_over_seeds(wine, metric, own):
             split, learner, sets, split.evaluation, metric=metric, seed=4, repeats=3, n_jobs=1
         )
         np.testing.assert_allclose(lines[0].T, once)
+        usual, zero = (
+            evaluate_sets(split, learner, sets, split.evaluation, metric=metric, n_jobs=1, **seed)
+            for seed in ({}, {"seed": 0})
+        )
+        np.testing.assert_array_equal(usual, zero)
 
 
 def test_a_set_of_all_evaluation_rows_has_no_score(rng):

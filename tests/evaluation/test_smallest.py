@@ -264,6 +264,7 @@ def test_what_cannot_be_is_refused(pruner):
         ({"confidence": 1}, "confidence=1"),
         ({"folds": 1}, "folds=1"),
         ({"least": 0}, "least=0"),
+        ({"at_score": float("nan")}, "at_score=nan"),
     ]:
         with pytest.raises(InputError, match=words):
             pruner.smallest(**given)

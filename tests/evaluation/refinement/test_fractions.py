@@ -191,3 +191,21 @@ def test_rows_that_are_usually_wrong_are_strata_of_their_own(wrong_labels):
     ease = np.random.default_rng(0).normal(0.5, 1, split.n_rows)
     strata = stratify(split, ease)
     assert ((strata.parts[strata.code][:, 0] == 1) == (ease < 0)).all()
+
+
+def test_every_class_has_its_strata(digits):
+    strata = stratify(digits, np.linspace(-1, 1, digits.n_rows))
+    assert strata.parts.shape[1] == 6 + 10
+    for code in range(len(strata.parts)):
+        assert len(np.unique(digits.y[strata.code == code])) == 1
+
+
+def test_draws_are_compared_as_the_metric_weighs_rows(rare):
+    scorer = HeldOutScorer(rare, make_learner("ridge"), metric="balanced_accuracy", n_jobs=1)
+    strata = stratify(rare, np.random.default_rng(0).normal(0.5, 1, rare.n_rows))
+    sets = learn_fractions(scorer, strata, 30, fits=32, draws=12)
+    found = scorer.score_rows(np.stack(sets))
+    assert (np.diff(strata.score(found, scorer.rows, scorer.weights)) <= 0).all()
+    assert (
+        np.diff(strata.score(found, scorer.rows)) > 0
+    ).any()  # as they are, they would be in another order

@@ -222,3 +222,14 @@ def test_models_trained_together_are_scored_one_by_one(wine, sets):
     together = scorer.score_rows(sets)
     for k, rows in enumerate(sets):
         np.testing.assert_allclose(together.scores[k], scorer.score_rows(rows[None]).scores[0], atol=1e-5)
+
+
+def test_no_row_outside_no_score(wine):
+    scorer = HeldOutScorer(wine.out_of_bag(), SklearnLearner(GaussianNB()), n_jobs=1)
+    assert np.isnan(scorer.score(np.arange(wine.n_rows), 1))
+    half = np.arange(0, 142, 2)
+    assert np.isnan(scorer.score(half, 1, also_outside=np.arange(1, 142, 2)))
+    some = scorer.score(half, 1, also_outside=np.arange(1, 100, 2))
+    model = GaussianNB().fit(wine.X[half], wine.y[half])
+    rest = np.arange(101, 142, 2)
+    assert some == pytest.approx(model.score(wine.X[rest], wine.y[rest]))

@@ -207,3 +207,27 @@ def test_proposals_within_conditions_follow_what_is_known_of_rows(rare):
     greedy = sets[0]
     assert np.setdiff1d(start, greedy).tolist() == [start[3]]
     assert np.setdiff1d(greedy, start).tolist() == [good]
+
+
+def test_as_many_rows_are_exchanged_as_are_drawn(rare):
+    search = searching(rare, np.flatnonzero(rare.y == 0)[:100])
+    counts = [len(np.setdiff1d(rows, search.best)) for _ in range(4) for rows in search._propose(3)]
+    assert np.bincount(counts).tolist()[0] == 0
+    np.testing.assert_allclose(np.bincount(counts)[1:] / len(counts), 1 / 3, atol=0.15)
+
+
+def test_gains_without_luck_are_those_over_the_best_set(rare):
+    search = searching(rare, np.arange(100))
+    sets = search._propose(20)
+    expected = search.scorer.compare(
+        search.scorer.score_rows(sets), search.scorer.score_rows(search.best[None])
+    )
+    np.testing.assert_allclose(search._average_gains(sets), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(("metric", "kept"), [("accuracy", 3), ("f1", 5)])
+def test_trainings_for_the_look_at_the_end_are_kept(noisy, metric, kept):
+    scorer = HeldOutScorer(noisy[0], RidgeLearner(), metric=metric, n_jobs=1)
+    search = Search(scorer, np.arange(20), 400 + kept, None, None)
+    scorer.fits = 100
+    assert search._spent() == pytest.approx(0.25)
