@@ -99,6 +99,8 @@ def test_above_random_is_more_than_two_standard_errors():
 def test_random_sets_refuse(given, message):
     with pytest.raises(InputError, match=message):
         random_sets(*given)
+    with pytest.raises(InputError, match="seed=-1"):
+        random_sets(50, 5, 1, seed=-1)
 
 
 def test_one_random_set_has_no_spread(wine):

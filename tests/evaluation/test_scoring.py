@@ -55,7 +55,8 @@ def test_without_validation_rows_sets_are_scored_on_the_rows_outside_them(wine):
         assert scores[k] == pytest.approx(usual.mean() + gain)
     some = wine.out_of_bag([7, 8, 20, 90])
     assert score_sets(some, learner, sets[2:], n_jobs=1) == pytest.approx(right[2, [7]].mean())
-    assert np.isnan(score_sets(split, learner, [np.arange(142)], n_jobs=1)).all()
+    for metric in (None, "f1_macro"):
+        assert np.isnan(score_sets(split, learner, [np.arange(142)], metric=metric, n_jobs=1)).all()
 
 
 def test_a_set_is_credited_with_what_it_gains_on_the_rows_outside_it():

@@ -233,3 +233,14 @@ def test_no_row_outside_no_score(wine):
     model = GaussianNB().fit(wine.X[half], wine.y[half])
     rest = np.arange(101, 142, 2)
     assert some == pytest.approx(model.score(wine.X[rest], wine.y[rest]))
+
+
+def test_chances_are_scored_by_their_log_loss(wine, sets):
+    scorer = HeldOutScorer(wine, SklearnLearner(GaussianNB()), metric="log_loss", n_jobs=1)
+    found = scorer.score_rows(sets)
+    X, y = everyone(wine)
+    for scores, rows in zip(found.scores, sets, strict=True):
+        chances = GaussianNB().fit(wine.X[rows], wine.y[rows]).predict_proba(X)[np.arange(len(y)), y]
+        expected = np.log(np.maximum(chances, np.finfo(np.float32).eps))
+        np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-4)
+    assert (found.right == found.scores).all()
