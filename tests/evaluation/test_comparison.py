@@ -158,3 +158,13 @@ def test_targets_are_compared_by_r2_and_with_twenty_random_sets(rng):
     ]
     assert figures.random == pytest.approx(np.mean(drawn))
     assert figures.standard_error == pytest.approx(np.std(drawn, ddof=1) / np.sqrt(20))
+
+
+def test_two_random_sets_have_a_spread(wine):
+    options = {"metric": "log_loss", "n_jobs": 1}
+    rows = np.arange(0, 142, 5)
+    line = compare_with_random(wine, "naive_bayes", [rows], draws=2, **options)[0]["validation"]
+    one, two = evaluate_sets(
+        wine, "naive_bayes", random_sets(142, len(rows), 2), wine.evaluation, **options
+    ).ravel()
+    assert line.random_std == pytest.approx(abs(one - two) / np.sqrt(2))

@@ -121,6 +121,9 @@ def test_a_row_that_every_model_saw_gets_the_mean_of_the_others(blobs, monkeypat
     others = np.setdiff1d(np.arange(split.n_rows), seen)
     assert len(np.unique(ease[others])) > 100
     np.testing.assert_allclose(ease[seen], ease[others].mean())
+    residuals = residuals_of_rows(split, "logistic", n_jobs=1)
+    mean = np.tile(residuals[others].mean(axis=0), (len(seen), 1))
+    np.testing.assert_allclose(residuals[seen], mean)
 
 
 def test_a_large_half_is_cut_short(blobs, monkeypatch):

@@ -93,3 +93,10 @@ def test_no_sets_no_scores(wine):
         assert score_sets(split, "ridge", []).shape == (0,)
         assert compare_with_random(split, "ridge", [], n_jobs=1) == []
     assert evaluate_sets(wine, "ridge", [], wine.evaluation, repeats=3).shape == (1, 0, 3)
+
+
+def test_without_randomness_one_training_stands_for_all(wine):
+    learner = Counting()
+    scores = evaluate_sets(wine, learner, [np.arange(0, 142, 5)], wine.evaluation, repeats=3, n_jobs=1)
+    assert scores.shape == (1, 1, 3)
+    assert len(np.unique(scores)) == len(learner.trained) == 1

@@ -386,6 +386,7 @@ def test_options_are_checked_before_there_is_a_split():
     for options, message in [
         ({"metric": "acuracy"}, "metric='acuracy' is unknown"),
         ({"fits": 49}, "fits=49"),
+        ({"fits": 60.5}, "fits=60.5"),
         ({"evaluation": None}, "evaluation=None"),
         ({"seed": None}, "seed=None"),
         ({"seconds": True}, "seconds=True"),
@@ -423,3 +424,8 @@ def test_validation_rows_alone_have_the_say_where_they_are_asked_to(noisy):
     assert found.score == scorer.score(found.rows, 1)
     model = RidgeLearner().predict(split, _subset(split, found.rows), split.X_val)[0]
     assert found.score == pytest.approx((model == split.y_val).mean())
+
+
+def test_the_score_is_that_of_the_metric_asked_for(noisy):
+    found = refine(np.arange(20), noisy[0], "ridge", metric="f1", fits=60, n_jobs=1)
+    assert found.score == HeldOutScorer(noisy[0], RidgeLearner(), metric="f1", n_jobs=1).score(found.rows, 1)

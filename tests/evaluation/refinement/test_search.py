@@ -231,3 +231,14 @@ def test_trainings_for_the_look_at_the_end_are_kept(noisy, metric, kept):
     search = Search(scorer, np.arange(20), 400 + kept, None, None)
     scorer.fits = 100
     assert search._spent() == pytest.approx(0.25)
+
+
+def test_the_last_look_is_at_several_trainings_where_luck_plays_a_part(noisy, monkeypatch):
+    search = searching(noisy[0], np.arange(20), PaperLearner(batch_size=15, epochs=2), fits=300)
+    search.best = np.arange(20, 40)
+    score_rows, numbers = search.scorer.score_rows, []
+    monkeypatch.setattr(
+        search.scorer, "score_rows", lambda sets, n=0: numbers.append(n) or score_rows(sets, n)
+    )
+    search.answer()
+    assert len(numbers) == len(set(numbers)) == 3
