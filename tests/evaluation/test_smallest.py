@@ -242,6 +242,8 @@ def test_budgets_end_at_the_least_and_where_nothing_is_possible():
     assert cut.selection.retained == pytest.approx(0.5)
     with pytest.raises(InputError, match="cannot be met by 80% of the rows"):
         smallest_set(Steps([]), chosen, within=0.01, possible=lambda f: False, progress=False)
+    with pytest.raises(InputError, match="cannot be met by 80% of the costs"):
+        smallest_set(Steps([]), chosen, within=0.01, possible=lambda f: False, priced=True, progress=False)
 
 
 def test_a_loss_too_small_to_see_says_how_many_rows_it_takes():

@@ -80,6 +80,8 @@ def test_parts_are_checked(wine):
     for parts, message in [
         ((), "name the rows to score on"),
         ((X, y), "part 0: pass a pair"),
+        (([X, y],), "part 0: pass a pair"),
+        (((X, y, y),), "part 0: pass a pair"),
         (((X, y), (X[:, :3], y)), "part 1: X of shape"),
         (((X, y[:3]),), "part 0: X of shape"),
         (((X, y.astype(str)),), "not the class codes"),
