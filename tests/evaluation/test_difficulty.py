@@ -148,3 +148,16 @@ def test_a_large_half_is_cut_short(blobs, monkeypatch):
         ease_of_rows(split, Watched(GaussianNB()), n_jobs=1)
         assert len(sizes) == 20
         assert np.mean(sizes) == pytest.approx(fraction * split.n_rows, rel=0.15)
+
+
+def test_ease_of_targets_is_the_squared_error_of_models_fitted_by_hand():
+    x = np.linspace(0, 1, 40)
+    split = Split.from_arrays(x[:, None], 3 + np.sin(5 * x), task="regression", validation="out_of_bag")
+    design, said = Design(40, 0.5, seed=5), [[] for _ in range(40)]
+    for model in range(20):
+        rows = design.take([model]).rows(0)
+        error = LinearRegression().fit(split.X[rows], split.y[rows]).predict(split.X) - split.y
+        for row in np.setdiff1d(np.arange(40), rows):
+            said[row].append(-(error[row] ** 2))
+    found = ease_of_rows(split, SklearnLearner(LinearRegression()), seed=5, n_jobs=1)
+    np.testing.assert_allclose(found, [np.mean(one) for one in said], rtol=1e-5, atol=1e-7)

@@ -226,6 +226,10 @@ def test_the_walk_to_a_score_goes_as_far_as_it_is_reached():
     assert (found.within, found.at_score) == (None, 0.89)
     usual = smallest_set(Steps([0.0, 0.02]), chosen, progress=False)
     assert (usual.within, usual.at_score, usual.confidence) == (0.01, None, 0.9)
+    assert usual.curve.metric == "accuracy"
+    other = Steps([0.0, 0.02])
+    other.metric = make_metric("f1_macro")
+    assert smallest_set(other, chosen, progress=False).curve.metric == "f1 macro"
     assert "reach an accuracy of 0.89 with confidence 90%" in str(found)
     assert "reach 0.8950 ± 0.0020, all rows 0.9000 (accuracy)" in str(found)
     surer = smallest_set(Steps([0.0, 0.005]), chosen, at_score=0.89, confidence=0.999, progress=False)

@@ -242,3 +242,13 @@ def test_the_last_look_is_at_several_trainings_where_luck_plays_a_part(noisy, mo
     )
     search.answer()
     assert len(numbers) == len(set(numbers)) == 3
+
+
+def test_proposals_follow_the_seed(rare):
+    def proposed(seed):
+        return Search(HeldOutScorer(rare, RidgeLearner(), seed=seed, n_jobs=1), np.arange(100), 400)._propose(
+            5
+        )
+
+    np.testing.assert_array_equal(proposed(3), proposed(3))
+    assert not np.array_equal(proposed(3), proposed(4))
