@@ -82,6 +82,7 @@ def test_parts_are_checked(wine):
         ((X, y), "part 0: pass a pair"),
         (([X, y],), "part 0: pass a pair"),
         (((X, y, y),), "part 0: pass a pair"),
+        ((([[1.0]], [0]),), "part 0: pass a pair"),
         (((X, y), (X[:, :3], y)), "part 1: X of shape"),
         (((X, y[:3]),), "part 0: X of shape"),
         (((X, y.astype(str)),), "not the class codes"),

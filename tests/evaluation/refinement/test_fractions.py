@@ -159,6 +159,9 @@ def test_the_best_draw_comes_first_and_time_ends_the_search(wrong_labels):
     np.testing.assert_array_equal(np.stack(again), np.stack(sets))  # too few for one round are one round
     other = learn_fractions(HeldOutScorer(split, learner, n_jobs=1, seed=1), strata, 30, fits=31, draws=6)
     assert not np.array_equal(np.stack(other), np.stack(sets))
+    scorer = HeldOutScorer(split, learner, n_jobs=1)
+    learn_fractions(scorer, strata, 30, fits=64, seconds=1e3)
+    assert scorer.fits == 2 * 32 + 3  # there is time for both
 
 
 def test_rows_count_as_much_as_they_weigh_in_a_stratum(rng):

@@ -382,7 +382,7 @@ def test_time_is_added_to_what_the_selection_took(wine):
 
 def test_options_are_checked_before_there_is_a_split():
     check_options({"fits": None, "seconds": None, "metric": None, "evaluation": "all", "seed": 0})
-    check_options({"fits": 50, "seconds": 0.5, "metric": "f1", "callback": print})
+    check_options({"fits": 50, "seconds": 0.5, "metric": "f1", "callback": print, "seed": 2**63 - 1})
     for options, message in [
         ({"metric": "acuracy"}, "metric='acuracy' is unknown"),
         ({"fits": 49}, "fits=49"),
