@@ -91,3 +91,26 @@ def test_counts_out_of_bag_give_the_same_entries(rng, models, inclusion):
         assert read.dtype == np.float32
         assert np.allclose(read, implicit.block(slice(2, 9), columns), atol=1e-6)
     assert implicit.max() == pytest.approx(implicit.dense().max(), abs=1e-6)
+
+
+def test_sums_out_of_bag_beyond_one_byte(rng):
+    members = Design(6, 0.5, seed=3).take(range(1500)).members
+    outcomes = (rng.random((1500, 4)) < 0.97).astype(np.uint8)
+    own = np.array([0, 2, 3, 5])
+    seen = members.toarray() > 0
+    right = (outcomes[:, 0] == 1) & seen[:, 1] & ~seen[:, own[0]]
+    assert right.sum() > 255  # of one row for one evaluation row
+    implicit = ImplicitAttribution(members, outcomes, own)
+    read = implicit.reader(slice(0, 4))(slice(0, 6))
+    np.testing.assert_allclose(read, implicit.dense(), atol=1e-6)
+
+
+@pytest.mark.parametrize("models", [255, 300])
+def test_sums_of_bits_beyond_one_byte(models):
+    right = np.ones((models, 9), dtype=np.uint8)
+    right[0] = 0
+    members = Design(9, 0.999, seed=3).take(range(models)).members
+    packed = ImplicitAttribution(members, Bits(np.packbits(right, axis=1), 9))
+    plain = ImplicitAttribution(members, right)
+    np.testing.assert_allclose(packed.dense(), plain.dense(), atol=1e-6)
+    np.testing.assert_allclose(packed.reader(slice(0, 9))(slice(0, 9)), plain.dense(), atol=1e-6)
