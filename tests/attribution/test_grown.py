@@ -57,6 +57,9 @@ def test_entries_and_products_are_those_of_a_plain_loop(grown, rng):
     assert T.max() == pytest.approx(expected.max(), abs=1e-6)
     assert T.n_models == 150
     assert T.n_unusable == 0
+    assert T.binary is True
+    np.testing.assert_array_equal(T.stderr([3, 12], slice(2, 7)), T.stderr()[[3, 12], 2:7])
+    np.testing.assert_array_equal(T.stderr(slice(2, 9)), T.stderr()[2:9])
 
 
 def test_it_comes_back_from_a_file(grown, tmp_path):
