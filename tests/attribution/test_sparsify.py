@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy import sparse
 
 import cdvm.attribution.sparsify as module
 from cdvm import Design, ImplicitAttribution, InputError, MatrixAttribution
@@ -75,8 +76,9 @@ def test_memory_is_bounded(rng):
         T.sparsify(0.2, memory_limit=room)
     with pytest.raises(InputError, match="allow more"):
         T.sparsify(0.2, memory_limit="10kB")
-    with pytest.raises(InputError, match="keep=0"):
-        T.sparsify(0)
+    for keep in (0, -0.1, 1.5):
+        with pytest.raises(InputError, match=f"keep={keep}"):
+            T.sparsify(keep)
 
 
 @pytest.mark.parametrize(("models", "inclusion"), [(60, 0.3), (400, 0.9)])  # counts of one byte, of two
@@ -114,3 +116,13 @@ def test_sums_of_bits_beyond_one_byte(models):
     plain = ImplicitAttribution(members, right)
     np.testing.assert_allclose(packed.dense(), plain.dense(), atol=1e-6)
     np.testing.assert_allclose(packed.reader(slice(0, 9))(slice(0, 9)), plain.dense(), atol=1e-6)
+
+
+def test_both_counts_out_of_bag_take_a_whole_byte(rng):
+    members = np.zeros((300, 2), dtype=np.int32)
+    members[:250, 1] = members[250:, 0] = 1  # what 250 models say of row 0, which they did not see
+    for chance in (0.03, 0.97):
+        outcomes = (rng.random((300, 1)) < chance).astype(np.uint8)
+        implicit = ImplicitAttribution(sparse.csr_array(members), outcomes, np.array([0]))
+        read = implicit.reader(slice(0, 1))(slice(0, 2))
+        np.testing.assert_allclose(read, implicit.dense(), atol=1e-6)
