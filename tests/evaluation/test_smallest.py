@@ -255,8 +255,9 @@ def test_a_loss_too_small_to_see_says_how_many_rows_it_takes():
         InputError, match=r"within=0.001 cannot be told with 1000 rows.*0.0000 ± 0.0045.*about 33,2\d\d"
     ):
         smallest_set(Steps([0.0], error=0.0045), chosen, within=0.001, progress=False)
-    with pytest.raises(InputError, match="confidence=1"):
-        smallest_set(Steps([0.0]), chosen, within=0.01, confidence=1.0, progress=False)
+    for wrong in ({"confidence": 1.0}, {"least": 0.9}):
+        with pytest.raises(InputError, match=f"{next(iter(wrong))}="):
+            smallest_set(Steps([0.0]), chosen, within=0.01, progress=False, **wrong)
     with pytest.raises(InputError, match=r"0.0000 ± 0.0036, and it would take"):  # √(.0015² + 1.2 · .003²)
         smallest_set(Steps([0.0], error=0.0015, between=0.003), chosen, within=0.001, progress=False)
 

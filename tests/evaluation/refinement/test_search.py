@@ -1,12 +1,15 @@
 import time
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pytest
+from sklearn.metrics import f1_score
 
 from cdvm import (
     PaperLearner,
     RidgeLearner,
+    Subsets,
     refine,
 )
 from cdvm.evaluation.refinement.scorer import HeldOutScorer
@@ -252,3 +255,34 @@ def test_proposals_follow_the_seed(rare):
 
     np.testing.assert_array_equal(proposed(3), proposed(3))
     assert not np.array_equal(proposed(3), proposed(4))
+
+
+def test_what_is_won_is_told_by_the_metric_on_rows_outside_both(noisy):
+    split = noisy[0]
+    scorer = HeldOutScorer(split, RidgeLearner(), metric="f1", n_jobs=1)
+    search = Search(scorer, np.arange(20), 400)
+    search.best = np.arange(10, 40)[::-1][:20]
+    X = np.concatenate([split.X_val, split.X])
+    y = np.concatenate([split.y_val, split.y])
+    outside = np.r_[np.ones(len(split.y_val), dtype=bool), np.arange(400) >= 40]
+    outside[len(split.y_val) + np.setdiff1d(np.arange(40), [*search.best, *search.start])] = True
+    answers = RidgeLearner().predict(split, Subsets.of([search.best, search.start], 400), X)
+    after, before = (f1_score(y[outside], answer[outside]) for answer in answers)
+    assert search._plain_gain(None) == pytest.approx(after - before)
+    assert after != before
+
+
+def test_rows_held_back_that_find_the_best_set_worse_undo_a_search(noisy, rng):
+    """Where they find it worse by more than two standard errors, whatever the others say."""
+    scorer = HeldOutScorer(noisy[0], RidgeLearner(), n_jobs=1)
+    sets = np.stack([np.sort(rng.permutation(400)[:30]) for _ in range(60)])
+    scored = scorer.score_rows(sets)
+    tried = 0
+    for a, b in permutations(range(60), 2):
+        gain, error = scorer.confirm(scored[b], scored[a])
+        if tried < 3 and gain < -2.2 * error and scorer.plain_gain(scored[b], scored[a]) > 0:
+            search = Search(scorer, sets[a], 100)
+            search.best = sets[b]
+            assert (search.answer()[0] == sets[a]).all()
+            tried += 1
+    assert tried > 0
