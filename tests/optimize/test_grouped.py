@@ -197,3 +197,10 @@ def test_few_passes_are_enough(passes, off, monkeypatch):
     monkeypatch.setattr("cdvm.optimize.grouped._PASSES", passes)
     for grouped, z, start, weights in cases:
         np.testing.assert_allclose(grouped.project(z, start)[0], weights, atol=1e-12)
+
+
+def test_a_start_from_which_no_weight_would_move_is_left():
+    conditions = Conditions.of(4, groups=list("abab"), at_most=1, at_least={"a": 1})
+    grouped = group_program(Program(np.ones((4, 1)), 2, conditions=conditions)).program
+    found = grouped.project(np.array([5.0, 0.0, -5.0, -10.0]), 2.0)[0]
+    np.testing.assert_allclose(found, [1.0, 1.0, 0.0, 0.0], atol=1e-12)
