@@ -103,6 +103,8 @@ def test_random_sets_fulfil_the_conditions_and_follow_the_seed():
     again = random_sets_within(conditions, 12, 20, seed=1)
     assert [s.tolist() for s in sets] == [s.tolist() for s in again]
     assert len({tuple(s) for s in sets}) > 10
+    pairs = Conditions.of(30, together=np.arange(30) // 2)
+    assert all((rows[::2] + 1 == rows[1::2]).all() for rows in random_sets_within(pairs, 12, 20))
     usual, zero = random_sets_within(conditions, 12, 3), random_sets_within(conditions, 12, 3, seed=0)
     assert [s.tolist() for s in usual] == [s.tolist() for s in zero]
 

@@ -285,8 +285,9 @@ def test_floors_of_classes(counts, size, floors):
 @pytest.mark.parametrize("conditions", [None, Conditions.of(4)])
 def test_a_row_stays_where_another_is_only_as_good(conditions):
     program = Program(np.array([[1.0], [1.0], [0.5], [2.0]]), 2, kappa=1e3, conditions=conditions)
-    assert swap_search(program, np.array([0, 2])).tolist() == [0, 3]
-    assert swap_search(program, np.array([1, 2])).tolist() == [1, 3]
+    for passes in (1, 2, 3):
+        assert swap_search(program, np.array([0, 2]), passes=passes).tolist() == [0, 3]
+        assert swap_search(program, np.array([1, 2]), passes=passes).tolist() == [1, 3]
     assert swap_search(program, np.array([0, 3])).tolist() == [0, 3]
 
 

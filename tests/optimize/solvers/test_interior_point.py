@@ -220,9 +220,9 @@ def test_a_start_lies_between_the_solution_before_and_the_middle():
     np.testing.assert_allclose(fewer, 0.7 * before.weights * 3 / 4 + 0.3 * 3 / 30)
     same, _ = interior_point._Search(program.replace(budget=4), None)._guess(before)
     np.testing.assert_allclose(same, 0.7 * before.weights + 0.3 * 4 / 30, rtol=1e-9)
-    half = replace(before, weights=np.full(30, 3.5 / 30))
-    less_than_one, _ = interior_point._Search(program.replace(budget=4), None)._guess(half)
-    np.testing.assert_allclose(less_than_one, np.full(30, 4 / 30))
+    half = replace(before, weights=np.linspace(0, 1, 30) * 3.5 / 15)  # half a row is missing
+    part, _ = interior_point._Search(program.replace(budget=4), None)._guess(half)
+    np.testing.assert_allclose(part, 0.7 * (half.weights + 0.5 * (1 - half.weights) / 26.5) + 0.3 * 4 / 30)
     _, less = interior_point._Search(program.replace(alpha=0.9), None)._guess(before)
     np.testing.assert_allclose(less, 0.7 * np.minimum(before.multipliers, 0.1) + 0.3 * 0.05)
 
