@@ -8,7 +8,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from cdvm import CDVM, InputError, Split, compare_with_random, evaluate_sets, refine, score_sets
-from cdvm.evaluation.metrics import make_metric, metric_names
+from cdvm.evaluation.metrics import METRICS, make_metric, metric_names
 from cdvm.learners import SklearnLearner, make_learner
 from cdvm.sampling import Subsets
 
@@ -244,6 +244,7 @@ def test_scorers_have_names(three):
     scorer = metrics.get_scorer("accuracy")
     assert make_metric(scorer).name == " ".join(repr(scorer).split())
     assert make_metric("matthews_corrcoef").name == "matthews_corrcoef"
+    assert make_metric(METRICS["mae"]) is METRICS["mae"]
     with pytest.raises(InputError, match="metric='f1' is for two classes"):
         make_metric("f1", three)  # before anything is trained
 
@@ -268,7 +269,7 @@ def test_classes_that_do_not_occur_do_not_count(three, rng):
         found = make_metric("f1_macro", three).score(three, np.array(y), np.array([said]))
         assert found == pytest.approx([metrics.f1_score(y, said, average="macro", zero_division=0)])
     area = make_metric("roc_auc", three)
-    assert (area.needs, area.balanced) == ("probabilities", True)
+    assert (area.name, area.needs, area.balanced) == ("roc_auc", "probabilities", True)
     y, chances = np.array([0, 1, 1, 1, 1]), rng.dirichlet(np.ones(3), (2, 5))
     expected = [np.mean([metrics.roc_auc_score(y == k, one[:, k]) for k in (0, 1)]) for one in chances]
     assert area.score(three, y, chances) == pytest.approx(expected)

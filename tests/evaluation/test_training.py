@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
 
 from cdvm import InputError, Selection, SklearnLearner, compare_with_random, evaluate_sets, score_sets
 
@@ -103,3 +104,10 @@ def test_without_randomness_one_training_stands_for_all(wine):
     scores = evaluate_sets(wine, learner, [np.arange(0, 142, 5)], wine.evaluation, repeats=3, n_jobs=1)
     assert scores.shape == (1, 1, 3)
     assert len(np.unique(scores)) == len(learner.trained) == 1
+
+
+def test_sets_of_another_task_have_luck_of_their_own(wine):
+    tree = SklearnLearner(DecisionTreeClassifier(splitter="random", max_depth=3))
+    sets = [np.arange(0, 142, 5)] * 52  # 50 a task
+    scores = evaluate_sets(wine, tree, sets, (wine.X, wine.y), metric="log_loss", n_jobs=1)[0, :, 0]
+    assert (scores[:2] != scores[50:]).any()
