@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from cdvm import CDVM, Design, GrownAttribution, ImplicitAttribution, InputError, Outcomes, record_outcomes
+from cdvm.attribution.bits import Bits
 from cdvm.attribution.build import build_attribution
 from cdvm.attribution.mixture import mix_attributions
 from cdvm.attribution.similarity import similarity_attribution
@@ -41,6 +42,8 @@ def test_models_of_one_time_are_taken_together_and_those_of_several_weighed(wine
     together = build_attribution("models", wine, [first, second], compact=compact, progress=False)
     assert isinstance(together, ImplicitAttribution)
     assert together.n_models == 65
+    assert isinstance(together.outcomes, Bits) == compact
+    assert not isinstance(build_attribution("models", wine, [first], progress=False).outcomes, Bits)
     alone = ImplicitAttribution(members, right)
     np.testing.assert_allclose(together.dense(), alone.dense(), atol=1e-6)
 

@@ -57,6 +57,9 @@ def test_entries_and_products_are_those_of_a_plain_loop(grown, rng):
     assert T.max() == pytest.approx(expected.max(), abs=1e-6)
     assert T.n_models == 150
     assert T.n_unusable == 0
+    assert T.binary is True
+    np.testing.assert_array_equal(T.stderr([3, 12], slice(2, 7)), T.stderr()[[3, 12], 2:7])
+    np.testing.assert_array_equal(T.stderr(slice(2, 9)), T.stderr()[2:9])
 
 
 def test_it_comes_back_from_a_file(grown, tmp_path):
@@ -110,3 +113,22 @@ def test_a_row_that_no_model_tells_of_has_no_attribution():
     assert np.isnan(T.values_stderr()[[1, 2]]).all()
     assert np.isfinite(T.values_stderr()[[0, 3]]).all()
     assert T.dense()[0].tolist() == [1.0, -0.5]
+
+
+def test_standard_errors_of_values_weigh_the_times_as_their_models_tell(rng):
+    from scipy import sparse
+
+    times, n, m = some_times(rng, True)
+    parts = [ImplicitAttribution(sparse.csr_array(a), b, rows) for a, b, rows in times]
+    told = np.array([(a > 0).sum(axis=0) * (a == 0).sum(axis=0) / len(a) for a, *_ in times])
+    new = np.diff(
+        [0, *(part.shape[1] for part in parts)]
+    )  # evaluation rows that each time was first asked about
+    found = GrownAttribution(parts).values_stderr()
+    for i in range(n):
+        variance = 0.0
+        for b, part in enumerate(parts):
+            if told[b, i] > 0:
+                own = sum(new[g] * told[b, i] / told[g:, i].sum() for g in range(b + 1)) / m
+                variance += (own * part.values_stderr()[i]) ** 2
+        assert found[i] == pytest.approx(np.sqrt(variance))

@@ -207,6 +207,13 @@ def test_an_evaluation_row_that_every_model_saw_gets_nothing(rng):
     assert (made.dense()[:, 0] == 0).all()
 
 
+def test_an_evaluation_row_that_no_model_saw_is_told_of_by_all_of_them():
+    members = sparse.csr_array(np.array([[1, 0], [0, 0], [1, 0], [0, 0]]))
+    outcomes = np.array([[1, 1], [0, 0], [1, 0], [1, 0]], dtype=np.uint8)
+    made = ImplicitAttribution(members, outcomes, np.arange(2))
+    np.testing.assert_allclose(made.dense(), [[0.0, 0.5 - 0.0], [0.0, 0.0]], atol=1e-6)
+
+
 @pytest.mark.parametrize("kind", ["dense", "sparse", "bits", "packed", "scores"])
 def test_save_and_load(rng, kind, tmp_path):
     T = rng.normal(size=(9, 4))

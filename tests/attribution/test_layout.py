@@ -17,6 +17,11 @@ MODELS = {
     "indptr": np.array([0, 2, 3]),
     "outcomes": np.ones((2, 4), np.float32),
 }
+GROWN = {
+    "times": np.array([1, 4]),
+    **{f"0.{name}": array for name, array in {**MODELS, "outcomes": np.ones((2, 1), np.float32)}.items()},
+    **{f"1.{name}": array for name, array in MODELS.items()},
+}
 MIXED = {"weights": np.array([1.0, 0.5]), "0.data": np.ones((2, 4)), "1.data": np.ones((2, 4))}
 
 
@@ -61,6 +66,14 @@ def test_a_sound_layout_is_handed_on():
         ({**MIXED, "weights": np.array([1.0, np.inf])}, "its weights are not finite"),
         ({**MIXED, "weights": np.array([1.0])}, "'1.data' belongs to none of its parts"),
         ({**MIXED, "x.data": np.ones(2)}, "'x.data' belongs to none of its parts"),
+        ({**GROWN, "times": np.array([[1, 4]])}, "its times are no numbers"),
+        ({**GROWN, "times": np.array([1.0, 4.0])}, "its times are no numbers"),
+        ({**GROWN, "times": np.array([], dtype=int)}, "its times are no numbers"),
+        ({**GROWN, "times": np.array([0, 4])}, "its times do not fit its shape"),
+        ({**GROWN, "times": np.array([1, 3])}, "its times do not fit its shape"),
+        ({**GROWN, "2.data": np.ones(2)}, "'2.data' belongs to none of its parts"),
+        ({**GROWN, "data.1": np.ones(2)}, "'data.1' belongs to none of its parts"),
+        ({"times": np.array([4]), "0.data": np.ones((2, 4))}, "its parts are not those of models"),
     ],
 )
 def test_what_is_wrong_is_said(arrays, message):
@@ -81,6 +94,7 @@ def test_sound_arrays_are_read():
     single = {"weights": np.array([2.0]), "0.data": np.ones((2, 4))}
     assert load_attribution(single, (2, 4)).dense().tolist() == [[2] * 4] * 2
     assert load_attribution(MODELS, (2, 4)).counts.tolist() == [1, 2]
+    assert [part.shape for part in load_attribution(GROWN, (2, 4)).parts] == [(2, 1), (2, 4)]
 
 
 @pytest.mark.parametrize("most", [8, 7])

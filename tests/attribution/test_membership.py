@@ -64,6 +64,7 @@ def test_stacked_blocks_are_transposed_together(cuts, narrow):
     blocks = (sparse.csr_array(dense[a:b].astype(np.int32)) for a, b in itertools.pairwise(cuts))
     stacked = MembershipMatrix.stacked(blocks, 17, narrow=narrow)
     assert stacked.indices.dtype == (np.uint16 if narrow else np.int32)
+    assert MembershipMatrix.stacked([sparse.csr_array(dense.astype(np.int32))], 17).indices.dtype == np.int32
     assert stacked.nbytes == stacked.indices.nbytes + stacked.indptr.nbytes
     assert (stacked.to_csr().toarray() == dense.T).all()
     np.testing.assert_array_equal(stacked.rows(slice(2, 5), np.uint8).toarray(), dense.T[2:5])

@@ -87,6 +87,7 @@ def test_a_mixture_answers_like_the_matrix_it_stands_for(rng, tmp_path):
     np.testing.assert_allclose(mixed.row_sums(), T.sum(axis=1), atol=1e-6)
     assert mixed.max() == pytest.approx(T.max(), abs=1e-6)
     assert mixed.sparsify(0.1).matrix.nnz == 18
+    assert mixed.n_unusable == 0
     loaded = Attribution.load(mixed.save(tmp_path / "mixed"))
     np.testing.assert_array_equal(loaded.dense(), mixed.dense())
     with pytest.raises(InputError, match="one shape"):

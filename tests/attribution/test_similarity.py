@@ -69,3 +69,19 @@ def test_a_row_is_no_neighbour_of_itself():
     T = similarity_attribution(split, neighbors=500).dense()
     assert (np.diag(T) == 0).all()
     assert np.count_nonzero(T) == 178 * 177
+
+
+@pytest.mark.parametrize("unit", [2.0**-12, 2.0**12])
+def test_the_unit_of_the_features_does_not_matter(wine, unit):
+    other = Split(**{**wine.__dict__, "X": unit * wine.X, "X_val": unit * wine.X_val})
+    found, plain = (similarity_attribution(split, neighbors=7, n_jobs=1).dense() for split in (other, wine))
+    np.testing.assert_allclose(found, plain, atol=1e-6)
+
+
+def test_of_many_rows_the_nearest_are_found(rng):
+    X, y = rng.normal(size=(3000, 2)), rng.integers(0, 2, 3000)
+    split = Split.from_arrays(X[:2980], y[:2980], X[2980:], y[2980:])
+    for k in (1, 2, 5):
+        np.testing.assert_allclose(
+            similarity_attribution(split, neighbors=k, n_jobs=1).dense(), oracle(split, k), atol=0.05
+        )

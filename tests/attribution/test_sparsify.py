@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy import sparse
 
 import cdvm.attribution.sparsify as module
 from cdvm import Design, ImplicitAttribution, InputError, MatrixAttribution
@@ -75,8 +76,9 @@ def test_memory_is_bounded(rng):
         T.sparsify(0.2, memory_limit=room)
     with pytest.raises(InputError, match="allow more"):
         T.sparsify(0.2, memory_limit="10kB")
-    with pytest.raises(InputError, match="keep=0"):
-        T.sparsify(0)
+    for keep in (0, -0.1, 1.5):
+        with pytest.raises(InputError, match=f"keep={keep}"):
+            T.sparsify(keep)
 
 
 @pytest.mark.parametrize(("models", "inclusion"), [(60, 0.3), (400, 0.9)])  # counts of one byte, of two
@@ -91,3 +93,36 @@ def test_counts_out_of_bag_give_the_same_entries(rng, models, inclusion):
         assert read.dtype == np.float32
         assert np.allclose(read, implicit.block(slice(2, 9), columns), atol=1e-6)
     assert implicit.max() == pytest.approx(implicit.dense().max(), abs=1e-6)
+
+
+def test_sums_out_of_bag_beyond_one_byte(rng):
+    members = Design(6, 0.5, seed=3).take(range(1500)).members
+    outcomes = (rng.random((1500, 4)) < 0.97).astype(np.uint8)
+    own = np.array([0, 2, 3, 5])
+    seen = members.toarray() > 0
+    right = (outcomes[:, 0] == 1) & seen[:, 1] & ~seen[:, own[0]]
+    assert right.sum() > 255  # of one row for one evaluation row
+    implicit = ImplicitAttribution(members, outcomes, own)
+    read = implicit.reader(slice(0, 4))(slice(0, 6))
+    np.testing.assert_allclose(read, implicit.dense(), atol=1e-6)
+
+
+@pytest.mark.parametrize("models", [255, 300])
+def test_sums_of_bits_beyond_one_byte(models):
+    right = np.ones((models, 9), dtype=np.uint8)
+    right[0] = 0
+    members = Design(9, 0.999, seed=3).take(range(models)).members
+    packed = ImplicitAttribution(members, Bits(np.packbits(right, axis=1), 9))
+    plain = ImplicitAttribution(members, right)
+    np.testing.assert_allclose(packed.dense(), plain.dense(), atol=1e-6)
+    np.testing.assert_allclose(packed.reader(slice(0, 9))(slice(0, 9)), plain.dense(), atol=1e-6)
+
+
+def test_both_counts_out_of_bag_take_a_whole_byte(rng):
+    members = np.zeros((300, 2), dtype=np.int32)
+    members[:250, 1] = members[250:, 0] = 1  # what 250 models say of row 0, which they did not see
+    for chance in (0.03, 0.97):
+        outcomes = (rng.random((300, 1)) < chance).astype(np.uint8)
+        implicit = ImplicitAttribution(sparse.csr_array(members), outcomes, np.array([0]))
+        read = implicit.reader(slice(0, 1))(slice(0, 2))
+        np.testing.assert_allclose(read, implicit.dense(), atol=1e-6)

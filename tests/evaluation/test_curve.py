@@ -11,6 +11,8 @@ def test_a_curve_has_a_line_for_each_budget_and_a_file(pruner, tmp_path):
     assert frame["score"].between(0.65, 0.8).all()
     assert frame["loss_error"].between(1e-4, 0.05).all()
     assert Curve.load(curve.save(tmp_path / "curve.csv")) == curve
+    other = Curve(curve.points[:1], "negative mae")
+    assert Curve.load(other.save(tmp_path / "curve.csv")) == other
     (tmp_path / "other.csv").write_text("a,metric\n1,2\n")
     with pytest.raises(InputError, match=r"other.csv is no curve"):
         Curve.load(tmp_path / "other.csv")

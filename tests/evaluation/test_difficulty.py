@@ -123,6 +123,9 @@ def test_a_row_that_every_model_saw_gets_the_mean_of_the_others(blobs, monkeypat
     others = np.setdiff1d(np.arange(split.n_rows), seen)
     assert len(np.unique(ease[others])) > 100
     np.testing.assert_allclose(ease[seen], ease[others].mean())
+    residuals = residuals_of_rows(split, "logistic", n_jobs=1)
+    mean = np.tile(residuals[others].mean(axis=0), (len(seen), 1))
+    np.testing.assert_allclose(residuals[seen], mean)
 
 
 def test_a_large_half_is_cut_short(blobs, monkeypatch):
@@ -173,3 +176,16 @@ def test_errors_are_the_mean_lengths_of_residuals_and_residuals_their_means(clas
     np.testing.assert_allclose(errors_of_rows(split, "logistic", seed=5, n_jobs=1), lengths, atol=1e-3)
     means = [np.mean(rows, axis=0) for rows in each]
     np.testing.assert_allclose(residuals_of_rows(split, "logistic", seed=5, n_jobs=1), means, atol=1e-3)
+
+
+def test_ease_of_targets_is_the_squared_error_of_models_fitted_by_hand():
+    x = np.linspace(0, 1, 40)
+    split = Split.from_arrays(x[:, None], 3 + np.sin(5 * x), task="regression", validation="out_of_bag")
+    design, said = Design(40, 0.5, seed=5), [[] for _ in range(40)]
+    for model in range(20):
+        rows = design.take([model]).rows(0)
+        error = LinearRegression().fit(split.X[rows], split.y[rows]).predict(split.X) - split.y
+        for row in np.setdiff1d(np.arange(40), rows):
+            said[row].append(-(error[row] ** 2))
+    found = ease_of_rows(split, SklearnLearner(LinearRegression()), seed=5, n_jobs=1)
+    np.testing.assert_allclose(found, [np.mean(one) for one in said], rtol=1e-5, atol=1e-7)

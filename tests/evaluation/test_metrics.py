@@ -8,7 +8,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from cdvm import CDVM, InputError, Split, compare_with_random, evaluate_sets, refine, score_sets
-from cdvm.evaluation.metrics import make_metric, metric_names
+from cdvm.evaluation.metrics import METRICS, make_metric, metric_names
 from cdvm.learners import SklearnLearner, make_learner
 from cdvm.sampling import Subsets
 
@@ -135,6 +135,11 @@ def test_rows_outside_a_set_are_scored_by_the_metric_itself(split):
     balanced = metrics.balanced_accuracy_score(data.y[outside], model.predict(data.X[outside]))
     found = score_sets(data, GaussianNB(), [rows], metric="balanced_accuracy", n_jobs=1)[0]
     assert found == pytest.approx(balanced, abs=0.02)  # classes weigh as in all rows
+    expected = metrics.matthews_corrcoef(data.y[outside], model.predict(data.X[outside]))
+    found = score_sets(data, GaussianNB(), [rows], metric="matthews_corrcoef", n_jobs=1)
+    assert found[0] == pytest.approx(expected)
+    line = compare_with_random(data, GaussianNB(), [rows], metric="matthews_corrcoef", draws=2, n_jobs=1)
+    assert line[0]["outside"].kept == pytest.approx(expected)
 
 
 def test_the_metric_has_the_last_word(split):
@@ -229,3 +234,43 @@ def test_a_label_never_trained_on_is_never_right(split):
     )
     # a scorer is shown the others
     assert make_metric("matthews_corrcoef", split).score(split, y, np.array([[0, 0, 1, 1]])) == [1.0]
+
+
+def test_scorers_have_names(three):
+    def mine(estimator, X, y):
+        return 0.0
+
+    assert make_metric(mine).name == "mine"
+    scorer = metrics.get_scorer("accuracy")
+    assert make_metric(scorer).name == " ".join(repr(scorer).split())
+    assert make_metric("matthews_corrcoef").name == "matthews_corrcoef"
+    assert make_metric(METRICS["mae"]) is METRICS["mae"]
+    with pytest.raises(InputError, match="metric='f1' is for two classes"):
+        make_metric("f1", three)  # before anything is trained
+
+
+def test_scores_are_enough_for_an_area(split):
+    rows = np.arange(0, split.n_rows, 2)
+    model = LinearSVC().fit(split.X[rows], split.y[rows])  # no probabilities
+    expected = metrics.roc_auc_score(split.y_val, model.decision_function(split.X_val))
+    for metric in ("roc_auc", metrics.get_scorer("roc_auc")):
+        found = evaluate_sets(split, LinearSVC(), [rows], split.evaluation, metric=metric, n_jobs=1)
+        assert found.item() == pytest.approx(expected, abs=1e-3)
+
+
+def test_a_scorer_sees_the_scores_of_every_class(three, rng):
+    y, scores = rng.integers(0, 3, 50), rng.normal(size=(2, 50, 3))
+    found = make_metric("top_k_accuracy", three).score(three, y, scores)
+    assert found == pytest.approx([metrics.top_k_accuracy_score(y, one, k=2) for one in scores])
+
+
+def test_classes_that_do_not_occur_do_not_count(three, rng):
+    for y, said in ([0, 0, 1], [0, 0, 0]), ([0, 0, 0], [0, 0, 1]), ([0, 0, 0], [0, 0, 0]):
+        found = make_metric("f1_macro", three).score(three, np.array(y), np.array([said]))
+        assert found == pytest.approx([metrics.f1_score(y, said, average="macro", zero_division=0)])
+    area = make_metric("roc_auc", three)
+    assert (area.name, area.needs, area.balanced) == ("roc_auc", "probabilities", True)
+    y, chances = np.array([0, 1, 1, 1, 1]), rng.dirichlet(np.ones(3), (2, 5))
+    expected = [np.mean([metrics.roc_auc_score(y == k, one[:, k]) for k in (0, 1)]) for one in chances]
+    assert area.score(three, y, chances) == pytest.approx(expected)
+    assert np.isnan(area.score(three, np.zeros(5, dtype=int), chances)).all()

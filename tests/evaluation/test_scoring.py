@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression
-from sklearn.metrics import r2_score
+from sklearn.metrics import balanced_accuracy_score, r2_score
 from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
 
 from cdvm import (
     SklearnLearner,
@@ -36,6 +37,7 @@ def test_a_learner_with_randomness_is_trained_anew_each_time(wine):
     one, two = (evaluate_sets(wine, forest, rows, wine.evaluation, repeats=6, n_jobs=n) for n in (1, 2))
     assert (one == two).all()
     assert len(np.unique(one)) > 1
+    assert (one[0, 0] != one[0, 1]).any()  # nor alike for two that are the same
     assert not SklearnLearner(RandomForestClassifier(random_state=0)).stochastic
 
 
@@ -53,7 +55,8 @@ def test_without_validation_rows_sets_are_scored_on_the_rows_outside_them(wine):
         assert scores[k] == pytest.approx(usual.mean() + gain)
     some = wine.out_of_bag([7, 8, 20, 90])
     assert score_sets(some, learner, sets[2:], n_jobs=1) == pytest.approx(right[2, [7]].mean())
-    assert np.isnan(score_sets(split, learner, [np.arange(142)], n_jobs=1)).all()
+    for metric in (None, "f1_macro"):
+        assert np.isnan(score_sets(split, learner, [np.arange(142)], metric=metric, n_jobs=1)).all()
 
 
 def test_a_set_is_credited_with_what_it_gains_on_the_rows_outside_it():
@@ -120,3 +123,46 @@ def test_the_unit_of_weights_does_not_matter(rng):
         own = outside[k]
         gained = np.average((losses[k] - usual)[own], weights=weights[own])
         assert plain[k] == pytest.approx(np.average(usual, weights=weights) + gained)
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "f1_macro", "log_loss"])
+@pytest.mark.parametrize("own", [False, True])
+def test_repeats_are_the_mean_over_seeds(wine, metric, own):
+    split = wine.out_of_bag() if own else wine
+    learner = SklearnLearner(DecisionTreeClassifier(splitter="random", max_depth=3))
+    sets = [np.arange(0, 142, 5), np.arange(1, 142, 5), np.arange(0, 142, 3)]
+    once = [score_sets(split, learner, sets, metric=metric, seed=seed, n_jobs=1) for seed in (4, 5, 6)]
+    assert len({tuple(scores) for scores in once}) == 3
+    found = score_sets(split, learner, sets, metric=metric, seed=4, repeats=3, n_jobs=1)
+    np.testing.assert_allclose(found, np.mean(once, axis=0))
+    usual = score_sets(split, learner, sets, metric=metric, n_jobs=1)
+    np.testing.assert_array_equal(usual, score_sets(split, learner, sets, metric=metric, seed=0, n_jobs=1))
+    if not own:
+        lines = evaluate_sets(
+            split, learner, sets, split.evaluation, metric=metric, seed=4, repeats=3, n_jobs=1
+        )
+        np.testing.assert_allclose(lines[0].T, once)
+        usual, zero = (
+            evaluate_sets(split, learner, sets, split.evaluation, metric=metric, n_jobs=1, **seed)
+            for seed in ({}, {"seed": 0})
+        )
+        np.testing.assert_array_equal(usual, zero)
+
+
+def test_a_set_of_all_evaluation_rows_has_no_score(rng):
+    losses, outside = rng.random((3, 4)), np.array([[0, 0, 0, 0], [1, 1, 0, 1], [0, 1, 1, 0]], dtype=bool)
+    found = _mean_outside(losses, outside, np.ones(4))
+    assert np.isnan(found).tolist() == [True, False, False]
+
+
+def test_test_rows_are_scored_by_the_metric_beside_those_outside(wine):
+    split = replace(wine, X_test=wine.X_val, y_test=wine.y_val).out_of_bag()
+    rows = np.r_[
+        np.flatnonzero(wine.y == 0)[:3], np.flatnonzero(wine.y == 1)[:9], np.flatnonzero(wine.y == 2)[:2]
+    ]
+    options = {"metric": "balanced_accuracy", "draws": 2, "n_jobs": 1}
+    line = compare_with_random(split, SklearnLearner(GaussianNB()), [rows], **options)[0]
+    answers = GaussianNB().fit(wine.X[rows], wine.y[rows]).predict(wine.X_val)
+    assert line["test"].kept == pytest.approx(balanced_accuracy_score(wine.y_val, answers))
+    again = compare_with_random(split, SklearnLearner(GaussianNB()), [rows], seed=0, **options)[0]
+    assert again == line

@@ -7,7 +7,7 @@ from cdvm import CDVM, InputError, Selection, Split
 from cdvm.evaluation.cross_fitting import cross_fit
 from cdvm.evaluation.curve import CurvePoint
 from cdvm.evaluation.metrics import make_metric
-from cdvm.evaluation.smallest import smallest_set
+from cdvm.evaluation.smallest import _doubt, smallest_set
 from cdvm.learners import Learner, Trainer
 
 QUICK = {"effort": "low", "n_models": 200, "random_state": 0, "n_jobs": 1, "progress": False}
@@ -80,6 +80,8 @@ def test_the_promise_is_for_one_set_and_not_for_the_mean_of_several():
     # the square of its error is .001² + 1.2 · .003² = .00343², with 4 (1 + .001² / (1.2 · .003²))² = 4.775
     # degrees of freedom, for which Student's t is 1.4864: .00511
     assert student.ppf(0.9, 4.775) * 0.003435 == pytest.approx(0.00511, abs=1e-5)
+    assert _doubt(Steps([0.0], between=0.003).point(0.5), 0.001, 0.9) == pytest.approx(0.00511, abs=1e-5)
+    assert _doubt(Steps([0.0]).point(0.5), 0.001, 0.9) == pytest.approx(0.0012816, abs=1e-6)
     for loss, enough in [(0.0048, True), (0.0050, False)]:
         found = smallest_set(Steps([0.0, loss, 0.1], between=0.003), chosen, within=0.01, progress=False)
         assert found.point.fraction == (0.5 if enough else 0.8)
@@ -222,6 +224,12 @@ def test_the_walk_to_a_score_goes_as_far_as_it_is_reached():
     found = smallest_set(Steps([0.0, 0.005, 0.02]), chosen, at_score=0.89, progress=False)
     assert found.selection.retained == pytest.approx(0.5)
     assert (found.within, found.at_score) == (None, 0.89)
+    usual = smallest_set(Steps([0.0, 0.02]), chosen, progress=False)
+    assert (usual.within, usual.at_score, usual.confidence) == (0.01, None, 0.9)
+    assert usual.curve.metric == "accuracy"
+    other = Steps([0.0, 0.02])
+    other.metric = make_metric("f1_macro")
+    assert smallest_set(other, chosen, progress=False).curve.metric == "f1 macro"
     assert "reach an accuracy of 0.89 with confidence 90%" in str(found)
     assert "reach 0.8950 ± 0.0020, all rows 0.9000 (accuracy)" in str(found)
     surer = smallest_set(Steps([0.0, 0.005]), chosen, at_score=0.89, confidence=0.999, progress=False)
@@ -238,11 +246,20 @@ def test_budgets_end_at_the_least_and_where_nothing_is_possible():
     assert cut.selection.retained == pytest.approx(0.5)
     with pytest.raises(InputError, match="cannot be met by 80% of the rows"):
         smallest_set(Steps([]), chosen, within=0.01, possible=lambda f: False, progress=False)
+    with pytest.raises(InputError, match="cannot be met by 80% of the costs"):
+        smallest_set(Steps([]), chosen, within=0.01, possible=lambda f: False, priced=True, progress=False)
 
 
 def test_a_loss_too_small_to_see_says_how_many_rows_it_takes():
-    with pytest.raises(InputError, match=r"within=0.001 cannot be told with 1000 rows.*about 33,2\d\d"):
+    with pytest.raises(
+        InputError, match=r"within=0.001 cannot be told with 1000 rows.*0.0000 ± 0.0045.*about 33,2\d\d"
+    ):
         smallest_set(Steps([0.0], error=0.0045), chosen, within=0.001, progress=False)
+    for wrong in ({"confidence": 1.0}, {"least": 0.9}):
+        with pytest.raises(InputError, match=f"{next(iter(wrong))}="):
+            smallest_set(Steps([0.0]), chosen, within=0.01, progress=False, **wrong)
+    with pytest.raises(InputError, match=r"0.0000 ± 0.0036, and it would take"):  # √(.0015² + 1.2 · .003²)
+        smallest_set(Steps([0.0], error=0.0015, between=0.003), chosen, within=0.001, progress=False)
 
 
 def test_that_nothing_changed_on_few_rows_is_no_promise():
@@ -260,6 +277,28 @@ def test_what_cannot_be_is_refused(pruner):
         ({"confidence": 1}, "confidence=1"),
         ({"folds": 1}, "folds=1"),
         ({"least": 0}, "least=0"),
+        ({"at_score": float("nan")}, "at_score=nan"),
     ]:
         with pytest.raises(InputError, match=words):
             pruner.smallest(**given)
+
+
+def test_what_was_found_is_said_in_words():
+    found = smallest_set(Steps([0.0, 0.02], between=0.003), chosen, within=0.01, progress=False)
+    assert str(found) == (
+        "800 rows (80.0%) are within 1 points of all rows with confidence 90%: on 1000 rows that had no part "
+        "in choosing, such sets lose 0.00 ± 0.10 points against all rows, ± 0.30 from one to another "
+        "(accuracy)"
+    )
+    priced = smallest_set(Steps([0.0, 0.02]), chosen, within=0.01, priced=True, progress=False)
+    assert str(priced).startswith("800 rows (80.0%) for 80.0% of the costs are within 1 points")
+    none = smallest_set(Steps([0.05]), chosen, within=0.01, priced=True, progress=False)
+    assert str(none) == (
+        "no set of at most 80% of the costs is known to be within 1 points of all rows with confidence 90%: "
+        "at 80.0%, kept rows lose 5.00 ± 0.10 points against all rows (accuracy on 1000 rows)"
+    )
+    reached = smallest_set(Steps([0.0]), chosen, at_score=0.95, progress=False)
+    assert str(reached) == (
+        "no set of at most 80% of the rows is known to reach an accuracy of 0.95 with confidence 90%: at "
+        "80.0%, kept rows reach 0.9000 ± 0.0020, all rows 0.9000 (accuracy on 1000 rows)"
+    )

@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
 
 from cdvm import InputError, Selection, SklearnLearner, compare_with_random, evaluate_sets, score_sets
 
@@ -80,6 +81,9 @@ def test_parts_are_checked(wine):
     for parts, message in [
         ((), "name the rows to score on"),
         ((X, y), "part 0: pass a pair"),
+        (([X, y],), "part 0: pass a pair"),
+        (((X, y, y),), "part 0: pass a pair"),
+        ((([[1.0]], [0]),), "part 0: pass a pair"),
         (((X, y), (X[:, :3], y)), "part 1: X of shape"),
         (((X, y[:3]),), "part 0: X of shape"),
         (((X, y.astype(str)),), "not the class codes"),
@@ -93,3 +97,17 @@ def test_no_sets_no_scores(wine):
         assert score_sets(split, "ridge", []).shape == (0,)
         assert compare_with_random(split, "ridge", [], n_jobs=1) == []
     assert evaluate_sets(wine, "ridge", [], wine.evaluation, repeats=3).shape == (1, 0, 3)
+
+
+def test_without_randomness_one_training_stands_for_all(wine):
+    learner = Counting()
+    scores = evaluate_sets(wine, learner, [np.arange(0, 142, 5)], wine.evaluation, repeats=3, n_jobs=1)
+    assert scores.shape == (1, 1, 3)
+    assert len(np.unique(scores)) == len(learner.trained) == 1
+
+
+def test_sets_of_another_task_have_luck_of_their_own(wine):
+    tree = SklearnLearner(DecisionTreeClassifier(splitter="random", max_depth=3))
+    sets = [np.arange(0, 142, 5)] * 52  # 50 a task
+    scores = evaluate_sets(wine, tree, sets, (wine.X, wine.y), metric="log_loss", n_jobs=1)[0, :, 0]
+    assert (scores[:2] != scores[50:]).any()

@@ -12,6 +12,7 @@ from cdvm.optimize.conditions import Conditions
     [
         ({"keep": [0, 1], "drop": [1]}, "keep and drop both name row 1"),
         ({"keep": [9]}, r"keep names a row outside 0\.\.5"),
+        ({"drop": [6]}, r"drop names a row outside 0\.\.5"),
         ({"keep": [0.5]}, "keep: pass positions of rows"),
         ({"groups": list("ab")}, "groups has 2 labels: use one for each of 6 rows"),
         ({"together": list("ab")}, "together has 2 labels: use one for each of 6 rows"),
@@ -19,11 +20,19 @@ from cdvm.optimize.conditions import Conditions
         ({"groups": list("aaabbb"), "at_least": {"c": 1}}, "names group 'c', which no row belongs to"),
         ({"groups": list("aaabbb"), "at_least": 4}, "at_least=4 for group 'a', which has 3 rows"),
         ({"groups": list("aaabbb"), "at_least": 1.5}, "use a whole number of rows, or a fraction"),
-        ({"groups": list("aaabbb"), "at_most": -1}, "use at least 0 rows"),
-        ({"groups": list("aaabbb"), "at_least": 2, "at_most": 1}, "at_most= allows 1"),
+        ({"groups": list("aaabbb"), "at_most": -1}, "at_most=-1 for group 'a': use at least 0 rows"),
+        (
+            {"groups": list("aaabbb"), "at_least": 2, "at_most": 1},
+            "2 rows of group 'a' and at_most= allows 1",
+        ),
+        (
+            {"groups": list("aaabbb"), "at_least": 2, "at_most": {"b": 1}},
+            "2 rows of group 'b' and at_most= allows 1",
+        ),
         ({"costs": [1, 2]}, "one number for each of 6 rows"),
         ({"costs": [1, 2, 3, 4, 5, -1]}, "row 5 costs -1.0; use finite numbers above 0"),
         ({"costs": [1, 2, 3, 4, 5, np.nan]}, "row 5 costs nan"),
+        ({"costs": [1, 2, 3, 4, 0, 5]}, "row 4 costs 0.0"),
     ],
 )
 def test_a_condition_that_cannot_be_is_named(given, words):
@@ -97,6 +106,9 @@ def test_limits_are_numbers_or_fractions_of_a_group():
     conditions = Conditions.of(10, groups=["a"] * 8 + ["b"] * 2, at_least=0.25, at_most={"a": 5})
     assert conditions.low.tolist() == [2, 0]  # a quarter of two rows is rounded to even
     assert conditions.high.tolist() == [5, 2]
+    ends = Conditions.of(10, groups=["a"] * 8 + ["b"] * 2, at_least={"a": 1.0, "b": 0.0}, at_most={"b": 0.0})
+    assert ends.low.tolist() == [8, 0]
+    assert ends.high.tolist() == [8, 0]
 
 
 def test_a_missing_label_belongs_to_no_group_and_stands_for_itself():
@@ -132,6 +144,9 @@ def test_rounded_and_exchanged_rows_fulfil_the_conditions():
 
 
 def test_what_is_spent_is_what_may_be():
+    for wrong in (np.inf, np.nan, True, "all"):
+        with pytest.raises(InputError, match=f"budget={wrong!r}: where rows have costs"):
+            Program(np.eye(3), wrong, conditions=Conditions.of(3, costs=[1.0, 2.0, 3.0]))
     with pytest.raises(InputError, match="budget=0: where rows have costs, use what may be spent"):
         Program(np.eye(3), 0, conditions=Conditions.of(3, costs=[1, 2, 3]))
     assert Program(np.eye(3), 3.5, conditions=Conditions.of(3, costs=[1, 2, 3])).n_needed == 2
@@ -157,3 +172,13 @@ def test_conditions_on_some_rows_are_those_of_these_rows():
             fraction = len(rows) / c.n_rows
             assert part.low[g] == min(int(fraction * c.low[g] + 1e-12), free)
             assert part.high[g] == max(int(np.ceil(fraction * c.high[g] - 1e-12)), kept)
+
+
+def test_a_large_budget_may_be_missed_by_as_much_more():
+    conditions = Conditions.of(3, costs=[1e6, 1e6, 1e6])
+    weights = np.array([1.0, 1.0, 0.0])
+    assert conditions.satisfied(weights, 2e6 - 0.1)
+    assert not conditions.satisfied(weights, 2e6 - 0.3)
+    small = Conditions.of(3, costs=[1e-3, 1e-3, 1e-3])  # of a small one no less than of 1
+    assert small.satisfied(weights, 2e-3 - 0.9e-7)
+    assert not small.satisfied(weights, 2e-3 - 1.2e-7)

@@ -5,7 +5,7 @@ import pytest
 
 from cdvm import InputError, Program, solve
 from cdvm.optimize.conditions import Conditions
-from cdvm.optimize.feasibility import can_be_met, conflict
+from cdvm.optimize.feasibility import _distinct, can_be_met, conflict
 
 
 def random_conditions(rng):
@@ -67,3 +67,33 @@ def test_conditions_on_some_rows_go_down_with_them():
     assert part.low.tolist() == [2.0, 0.0]
     assert part.high.tolist() == [3.0, 2.0]
     assert whole.restricted(np.array([2, 3, 5, 6, 7])).low.tolist() == [0.0, 0.0]
+
+
+def test_the_largest_of_the_limits_in_conflict_are_named():
+    low = {"a": 3, "b": 2, "c": 2}  # any two of them are more than the budget, and the first two say so best
+    found = conflict(Conditions.of(9, groups=list("aaabbbccc"), at_least=low), 3)
+    assert found == ["a budget of 3", "at_least=3 of group 'a'", "at_least=2 of group 'c'"]
+    high = {"a": 0, "b": 1}  # each of them is too little, and the smaller says so best
+    found = conflict(Conditions.of(9, groups=list("aaabbbccc"), at_most=high), 8)
+    assert found == ["a budget of 8", "at_most=0 of group 'a'"]
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e9])
+def test_what_costs_add_up_to_may_be_spent(unit):
+    costs = unit * np.array([0.1, 0.2, 0.3, 0.4, 0.7])
+    every = Conditions.of(5, costs=costs, keep=np.arange(5))
+    for spend in (costs.sum(), costs[::-1].cumsum()[-1], costs.sum() * (1 - 1e-15)):
+        assert can_be_met(every, spend)
+    assert not can_be_met(every, 0.999 * costs.sum())
+
+
+def test_lines_that_differ_are_told_apart_however_little():
+    lines = np.array(
+        [[1e20, 0.0], [1e20, 1.0], [1e20, 0.0], [2.0, 1.0]]
+    )  # the sums of the first are the same
+    for some in (lines, lines[2:], np.arange(12.0).reshape(6, 2) % 5):
+        expected, times = np.unique(some, axis=0, return_counts=True)
+        found, many = _distinct(some)
+        order = np.lexsort(found.T[::-1])
+        np.testing.assert_array_equal(found[order], expected)
+        np.testing.assert_array_equal(many[order], times)

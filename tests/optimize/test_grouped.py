@@ -3,6 +3,7 @@ from dataclasses import replace
 import cvxpy as cp
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.optimize import linprog
 
 from cdvm import ImplicitAttribution, Program
@@ -164,3 +165,42 @@ def test_rows_that_are_kept_or_dropped_leave_the_program(kind):
         assert whole.objective(found) == pytest.approx(expected, abs=1e-4)
         assert reduced.constant + inner.objective(inner.greedy()) == pytest.approx(expected, abs=1e-4)
     assert tried > 8
+
+
+@pytest.mark.parametrize("as_matrix", [np.asarray, sparse.csr_array])
+def test_as_many_rows_as_evaluation_rows_may_be_left(as_matrix):
+    T = np.arange(24.0).reshape(6, 4)
+    conditions = Conditions.of(6, keep=[1], drop=[3])
+    reduced = group_program(Program(as_matrix(T), 3, conditions=conditions))
+    np.testing.assert_array_equal(reduced.program.attribution.dense(), T[[0, 2, 4, 5]])
+
+
+def test_evaluation_rows_count_as_much_as_they_are_important(rng):
+    T, importance = rng.normal(size=(8, 3)), np.array([0.5, 2.0, 1.0])
+    conditions = Conditions.of(8, groups=list("aaaabbbb"), at_most={"a": 2}, keep=[1], drop=[6])
+    program = Program(T, 4, alpha=0.3, kappa=0.4, importance=importance, conditions=conditions)
+    reduced = group_program(program)
+    for _ in range(5):
+        w = reduced.program.project(rng.normal(size=6))[0]
+        found = reduced.constant + reduced.program.objective(w)
+        assert found == pytest.approx(program.objective(reduced.weights(w)))
+
+
+@pytest.mark.parametrize(("passes", "off"), [(6, None), (3, 0.02)])
+def test_few_passes_are_enough(passes, off, monkeypatch):
+    cases = []
+    for made in filter(None, map(feasible, range(40))):
+        _, grouped, rng = made
+        z = 2 * rng.normal(size=grouped.n_rows)
+        weights, shift = grouped.project(z)
+        cases.append((grouped, z, None if off is None else shift + off, weights))
+    monkeypatch.setattr("cdvm.optimize.grouped._PASSES", passes)
+    for grouped, z, start, weights in cases:
+        np.testing.assert_allclose(grouped.project(z, start)[0], weights, atol=1e-12)
+
+
+def test_a_start_from_which_no_weight_would_move_is_left():
+    conditions = Conditions.of(4, groups=list("abab"), at_most=1, at_least={"a": 1})
+    grouped = group_program(Program(np.ones((4, 1)), 2, conditions=conditions)).program
+    found = grouped.project(np.array([5.0, 0.0, -5.0, -10.0]), 2.0)[0]
+    np.testing.assert_allclose(found, [1.0, 1.0, 0.0, 0.0], atol=1e-12)

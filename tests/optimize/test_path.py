@@ -76,6 +76,9 @@ def test_rows_are_read_once_for_a_whole_path(monkeypatch):
     monkeypatch.setattr(type(attribution), "block", lambda *args: read.append(1) or block(*args))
     solve_path(Program(attribution, 5), [5, 10, 20], method="interior_point", kappas=[0.3])
     assert len(read) == 1
+    read.clear()
+    solve_path(Program(attribution, 5), [5, 10], method="first_order", kappas=[0.3])
+    assert not read  # which asks for products alone
 
 
 def test_progress_bar_is_shown_on_request(program, capsys, monkeypatch):

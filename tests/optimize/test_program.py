@@ -72,6 +72,8 @@ def test_budget_is_a_count_or_a_share():
         ({"kappa": -1}, "kappa=-1"),
         ({"kappa": "large"}, "kappa='large'"),
         ({"kappa": float("inf")}, "kappa=inf"),
+        ({"importance": [1.0, 1.0]}, "importance: use 1 finite numbers"),
+        ({"importance": [np.inf]}, "importance: use 1 finite numbers"),
     ],
 )
 def test_parameters_outside_their_range_are_refused_by_name(settings_, message):
@@ -132,6 +134,7 @@ def test_the_ends_of_each_range_are_allowed():
     T = np.ones((3, 2))
     assert [Program(T, 3, alpha).alpha for alpha in (0, 1)] == [0.0, 1.0]
     assert Program(T, 3, kappa=0).kappa == 0.0
+    assert Program(T, 3, importance=[0, 1]).gains.tolist() == [1.0, 1.0, 1.0]
 
 
 @pytest.mark.parametrize("importance", [None, [2.0, 0.5, 1.0, 3.0]])
@@ -193,3 +196,12 @@ def test_what_may_be_spent_is_enough_for_the_cheapest_rows(spend, rows):
 def test_conditions_on_other_rows_are_refused():
     with pytest.raises(InputError, match="conditions are on 3 rows and T has 4"):
         Program(np.eye(4), 2, conditions=Conditions.of(3))
+
+
+@pytest.mark.parametrize("budget", [1, 2, 3, 500, 3999, 4000])
+def test_greedy_weights_are_the_rows_of_largest_reward(budget, rng):
+    program = Program(rng.normal(size=(4000, 3)), budget, alpha=0.3)
+    best = np.argsort(-program.rewards)[:budget]
+    assert np.flatnonzero(program.greedy()).tolist() == np.sort(best).tolist()
+    assert program.greedy().sum() == budget
+    assert program.level(program.rewards) == program.rewards[best[-1]]

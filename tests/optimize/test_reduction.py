@@ -7,6 +7,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from cdvm import ImplicitAttribution, MatrixAttribution, Program
+from cdvm.attribution.base import Attribution
 from cdvm.optimize.conditions import Conditions
 from cdvm.optimize.reduction import Stacked, reduce_program
 
@@ -174,3 +175,51 @@ def test_prices_are_told_by_group_and_limit_a_row():
     assert reduced.prices(multipliers) == {("a", "at_most"): pytest.approx(2.0)}
     multipliers = np.array([0.0, 2.0, 3.0]) / np.r_[1.0, reduced.scale]
     assert reduced.prices(multipliers)["b", "at_least"] == pytest.approx(3.0)
+
+
+def test_a_part_of_a_unit_has_a_level_too():
+    conditions = Conditions.of(3, costs=[0.25, 0.5, 1.0])
+    program = reduce_program(Program(np.eye(3), 0.5, conditions=conditions)).program
+    assert program.level(np.array([3.0, 1.0, 2.0, 0.0])) == 2.0
+
+
+@pytest.mark.parametrize("price", [0.01, 1.0, 100.0])
+def test_penalties_are_as_large_whatever_rows_cost(price):
+    T = np.array([[4.0], [3.0], [2.0], [1.0]])
+    conditions = Conditions.of(4, groups=list("aabb"), at_most={"a": 1}, costs=np.full(4, price))
+    program = Program(T, 2 * price, alpha=1.0, kappa=100.0, conditions=conditions)
+    reduced = reduce_program(program)
+    assert reduced.constant + optimum_of(reduced.program) == pytest.approx(6.0)
+    # what a limit's penalty is worth a row, which is what two rows differ by, and no more than is safe
+    worth = reduced.program.penalties[-1] * reduced.scale[0]
+    assert 3.0 <= worth <= 12.0
+
+
+def test_what_is_stacked_is_saved_as_the_array_it_stands_for(stacked, tmp_path):
+    found, whole = stacked
+    np.testing.assert_allclose(Attribution.load(found.save(tmp_path / "t.npz")).dense(), whole, atol=1e-12)
+
+
+def test_the_nearest_weights_keep_to_what_each_row_may_have():
+    for seed in range(20):
+        program = reduce_program(random_program(seed, most_rows=14)).program
+        if program.budget <= 0 or program.budget >= program.upper.sum():
+            continue
+        z = np.random.default_rng(seed).normal(size=program.n_rows) * program.upper.max()
+        low, high = (z - program.upper).min(), z.max()
+        for _ in range(100):
+            middle = (low + high) / 2
+            below = np.clip(z - middle, 0, program.upper).sum() > program.budget
+            low, high = (middle, high) if below else (low, middle)
+        np.testing.assert_allclose(program.project(z)[0], np.clip(z - low, 0, program.upper), atol=1e-9)
+
+
+def test_rows_that_are_kept_count_towards_the_limits():
+    T = np.array([[4.0], [3.0], [2.0], [1.0], [0.5], [0.25]])
+    conditions = Conditions.of(6, groups=list("aaaabb"), at_most={"a": 3}, keep=[0, 1])
+    program = Program(T, 4, alpha=1.0, kappa=100.0, conditions=conditions)
+    reduced = reduce_program(program)
+    assert reduced.limits == [(0, 1)]
+    assert reduced.constant + optimum_of(reduced.program) == pytest.approx(4 + 3 + 2 + 0.5)
+    enough = Conditions.of(6, groups=list("aaaabb"), at_least={"a": 2}, keep=[0, 1])
+    assert reduce_program(program.replace(conditions=enough)).limits == []

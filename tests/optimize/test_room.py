@@ -88,6 +88,9 @@ def test_the_group_that_lacks_most_is_named():
     conditions = Conditions.of(9, groups=list("aaabbbccc"), at_least={"a": 1, "b": 3, "c": 1})
     with pytest.raises(InputError, match="with 3 of group 'b'"):
         fill_blocks(conditions, 1, np.arange(9))
+    served = Conditions.of(6, groups=list("aaabbb"), at_least={"a": 3, "b": 2})
+    with pytest.raises(InputError, match="with 2 of group 'b'"):
+        fill_blocks(served, 3, np.arange(6))
 
 
 def test_random_sets_fulfil_the_conditions_and_follow_the_seed():
@@ -100,6 +103,10 @@ def test_random_sets_fulfil_the_conditions_and_follow_the_seed():
     again = random_sets_within(conditions, 12, 20, seed=1)
     assert [s.tolist() for s in sets] == [s.tolist() for s in again]
     assert len({tuple(s) for s in sets}) > 10
+    pairs = Conditions.of(30, together=np.arange(30) // 2)
+    assert all((rows[::2] + 1 == rows[1::2]).all() for rows in random_sets_within(pairs, 12, 20))
+    usual, zero = random_sets_within(conditions, 12, 3), random_sets_within(conditions, 12, 3, seed=0)
+    assert [s.tolist() for s in usual] == [s.tolist() for s in zero]
 
 
 def test_at_least_so_many_of_each_label_or_as_many_as_may_be_kept():
@@ -110,3 +117,10 @@ def test_at_least_so_many_of_each_label_or_as_many_as_may_be_kept():
     assert more.low.tolist() == [0, 0, 1, 2, 0]
     assert more.high.tolist() == [2, 2, 3, 2, 1]
     assert more.counts[:, 2:].sum(axis=0).tolist() == [3, 2, 1]
+
+
+def test_the_group_with_least_to_spare_is_served_first():
+    # one row fits, and only the first is of both groups
+    conditions = Conditions.of(4, groups=[0, None, None, None], at_least=1)
+    conditions = conditions.with_least(np.zeros(4, dtype=np.int64), np.array([1]), ["all"])
+    assert np.flatnonzero(fill_blocks(conditions, 1, np.array([1, 2, 3, 0]))).tolist() == [0]

@@ -24,6 +24,7 @@ from cdvm.optimize.rounding import (
     loss_of,
     swap_search,
     top_rows,
+    with_classes,
 )
 from cdvm.optimize.solvers.highs import solve_lp
 
@@ -279,3 +280,37 @@ def test_every_class_keeps_its_floor_where_the_budget_allows(n, classes, fractio
 )
 def test_floors_of_classes(counts, size, floors):
     assert class_floors(np.repeat(np.arange(len(counts)), counts), size).tolist() == floors
+
+
+@pytest.mark.parametrize("conditions", [None, Conditions.of(4)])
+def test_a_row_stays_where_another_is_only_as_good(conditions):
+    program = Program(np.array([[1.0], [1.0], [0.5], [2.0]]), 2, kappa=1e3, conditions=conditions)
+    for passes in (1, 2, 3):
+        assert swap_search(program, np.array([0, 2]), passes=passes).tolist() == [0, 3]
+        assert swap_search(program, np.array([1, 2]), passes=passes).tolist() == [1, 3]
+    assert swap_search(program, np.array([0, 3])).tolist() == [0, 3]
+
+
+def test_a_class_gives_no_more_rows_than_it_can_spare():
+    y = np.array([0, 0, 0, 1, 1, 1, 2, 2])
+    rank = np.arange(8)  # rows of the first class are the first to leave, but one is all that can
+    assert with_classes(np.arange(6), y, np.array([2, 2, 2]), rank).tolist() == [1, 2, 4, 5, 6, 7]
+    assert with_classes(np.arange(6), y, np.array([1, 2, 2]), rank).tolist() == [2, 3, 4, 5, 6, 7]
+    assert with_classes(np.arange(6), y, np.array([3, 2, 1]), rank).tolist() == [0, 1, 2, 4, 5, 7]
+
+
+@pytest.mark.parametrize("conditions", [None, Conditions.of(30)])
+@pytest.mark.parametrize("unit", [2.0**-40, 2.0**40])
+def test_the_unit_of_the_entries_does_not_matter_to_a_search(unit, conditions):
+    for seed in range(3):
+        program = Program(clustered(30, 10, seed), budget=8, kappa=0.2, conditions=conditions)
+        other = Program(unit * program.attribution.dense(), 8, kappa=0.2 * unit, conditions=conditions)
+        found = swap_search(program, np.arange(8))
+        assert found.tolist() != list(range(8))
+        assert swap_search(other, np.arange(8)).tolist() == found.tolist()
+
+
+def test_a_row_that_entered_counts_once():
+    program = Program(np.array([[1.0], [0.5], [0.2]]), 1, alpha=0.1, kappa=1.0)  # twice would be too much
+    assert swap_search(program, np.array([1])).tolist() == [0]
+    assert swap_search(program, np.array([2])).tolist() == [0]

@@ -42,8 +42,14 @@ def told_apart(split: Split, *, seed: int = 0) -> float | None:
     y = np.concatenate([split.y[here], split.y_val[there]]).astype(np.float64)[:, None]
     X = sparse.csr_array(sparse.hstack([X, y])) if sparse.issparse(X) else np.hstack([X, y])
     kind = np.repeat([0, 1], [len(here), len(there)])
+    # "balanced" would draw rows of the smaller kind so often that no tree is left which did not see them
     forest = RandomForestClassifier(
-        100, min_samples_leaf=5, class_weight="balanced", oob_score=True, n_jobs=1, random_state=seed
+        100,
+        min_samples_leaf=5,
+        class_weight="balanced_subsample",
+        oob_score=True,
+        n_jobs=1,
+        random_state=seed,
     )
     said = forest.fit(X, kind).oob_decision_function_[:, 1]
     seen = np.isfinite(said)

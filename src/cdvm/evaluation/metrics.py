@@ -268,7 +268,8 @@ class _AnsweredClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = split.classes
 
     def predict(self, rows: Any) -> Any:
-        return self.split.labels(self.answers if self.needs == "labels" else self.answers.argmax(axis=1))
+        codes = self.answers if self.needs == "labels" else self.answers.argmax(axis=1)
+        return self.split.labels(codes.astype(np.int64))  # answers that were noted are floats
 
     def decision_function(self, rows: Any) -> Any:
         two = self.split.n_classes == 2

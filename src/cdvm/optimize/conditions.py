@@ -106,7 +106,7 @@ class Conditions:
             )
         block, _ = _codes(n_rows, together, "together")
         alone = block < 0
-        block = np.where(alone, block.max(initial=-1) + 1 + np.cumsum(alone) - 1, block)
+        block = np.where(alone, block.max(initial=-1) + np.cumsum(alone), block)
         price = None
         if costs is not None:
             price = np.asarray(costs, dtype=np.float64)
@@ -238,7 +238,7 @@ def _codes(n_rows: int, labels: Any, name: str) -> tuple[NDArray[np.int64], list
         return np.full(n_rows, -1, dtype=np.int64), []
     if len(labels) != n_rows:
         raise InputError(f"{name} has {len(labels)} labels: use one for each of {n_rows} rows")
-    codes, names = pd.factorize(pd.Series(labels).reset_index(drop=True), sort=False)
+    codes, names = pd.factorize(pd.Series(labels))
     return codes.astype(np.int64), list(names)
 
 

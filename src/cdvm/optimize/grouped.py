@@ -74,7 +74,7 @@ class GroupedProgram(ReducedProgram):
             mu = new
         for g in np.flatnonzero(sums != limited).tolist():
             rows = self.__dict__["_places"][g]
-            weights[rows] = project(z[rows], float(limited[g]))[0] if limited[g] > 0 else 0.0
+            weights[rows] = project(z[rows], float(limited[g]))[0]
         return weights, mu
 
     def _fill(self, values: NDArray[Any]) -> Vector:
@@ -100,7 +100,7 @@ class GroupedProgram(ReducedProgram):
         return forced, taken
 
     def limit_prices(self, multipliers: NDArray[Any]) -> dict[tuple[int, int], float]:
-        """What one more row of a group (1) is worth, or one fewer (-1), where that is anything."""
+        """What one more row of a group (1) is worth, or one fewer (-1), where its limit is met exactly."""
         code, low, high = self._groups
         values = self.reduced_gains(multipliers)
         forced, taken = self._take(values)
@@ -113,7 +113,7 @@ class GroupedProgram(ReducedProgram):
                 found[g, 1] = float(values[own & ~taken].max()) - level
             if count == low[g] > 0 and np.isfinite(level):
                 found[g, -1] = level - float(values[own & taken].min())
-        return {key: price for key, price in found.items() if price > 0}
+        return found
 
 
 def group_program(program: Program) -> Reduced:

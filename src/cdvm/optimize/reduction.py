@@ -98,7 +98,7 @@ class ReducedProgram(Program):
 
     def level(self, reduced: NDArray[Any]) -> float:
         filled = self._fill(reduced)
-        return float(reduced[filled > 0].min(initial=np.inf)) if self.budget > 0 else float(reduced.max())
+        return float(reduced[filled > 0].min()) if self.budget > 0 else float(reduced.max())
 
     def _fill(self, values: NDArray[Any]) -> Vector:
         """Weights of the largest total value: rows in the order of value, the last one in part."""

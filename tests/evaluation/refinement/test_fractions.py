@@ -142,3 +142,73 @@ def test_strata_are_made_of_difficulty_and_class(wrong_labels):
     assert strata.counts.sum() == split.n_rows
     for code in range(12):
         assert len(np.unique(split.y[strata.code == code])) == 1
+
+
+def test_the_best_draw_comes_first_and_time_ends_the_search(wrong_labels):
+    split, _ = wrong_labels
+    learner = make_learner("neighbors")
+    strata = stratify(split, ease_of_rows(split, learner, n_jobs=1))
+    scorer = HeldOutScorer(split, learner, n_jobs=1)
+    sets = learn_fractions(scorer, strata, 30, fits=320, seconds=1e-9, draws=6)
+    assert scorer.fits == 32 + 6  # one round, and the draws
+    assert all(len(np.unique(rows)) == 30 for rows in sets)
+    scores = strata.score(scorer.score_rows(np.stack(sets)), scorer.rows, scorer.weights)
+    assert (np.diff(scores) <= 0).all()
+    assert scores[0] > scores[-1]
+    again = learn_fractions(HeldOutScorer(split, learner, n_jobs=1), strata, 30, fits=31, draws=6)
+    np.testing.assert_array_equal(np.stack(again), np.stack(sets))  # too few for one round are one round
+    other = learn_fractions(HeldOutScorer(split, learner, n_jobs=1, seed=1), strata, 30, fits=31, draws=6)
+    assert not np.array_equal(np.stack(other), np.stack(sets))
+    scorer = HeldOutScorer(split, learner, n_jobs=1)
+    learn_fractions(scorer, strata, 30, fits=64, seconds=1e3)
+    assert scorer.fits == 2 * 32 + 3  # there is time for both
+
+
+def test_rows_count_as_much_as_they_weigh_in_a_stratum(rng):
+    strata = Strata(np.array([0, 1, 1, 0, 1]), np.eye(2))
+    scores, outside = rng.random((3, 7)), rng.random((3, 7)) < 0.7
+    outside[:, 1:4] = True  # something of every stratum is outside of each set
+    rows, weights = np.array([3, 1, 0, 4, 2]), rng.uniform(0.5, 2, 7)
+    found = strata.score(RowScores(scores, scores, outside), rows, weights)
+    kind = np.r_[2, 2, strata.code[rows]]  # two validation rows
+    for k in range(3):
+        means = [
+            np.average(scores[k][(kind == code) & outside[k]], weights=weights[(kind == code) & outside[k]])
+            for code in range(3)
+        ]
+        assert found[k] == pytest.approx(np.average(means, weights=np.bincount(kind, weights)))
+
+
+def test_densities_differ_by_so_much_and_no_more():
+    strata = Strata(np.repeat([0, 1], [1000, 100_000]), np.eye(2))
+    share = np.array([1000 * np.exp(6), 100_000]) / (1000 * np.exp(6) + 100_000)
+    for theta in ([20.0, 0.0], [6.0, 0.0]):
+        rows = strata.draw(np.array(theta), 500, np.random.default_rng(0))
+        np.testing.assert_allclose(np.bincount(strata.code[rows]), 500 * share, atol=1)
+    rows = strata.draw(np.array([0.0, -20.0]), 500, np.random.default_rng(0))
+    np.testing.assert_allclose(np.bincount(strata.code[rows]), 500 * share, atol=1)
+
+
+def test_rows_that_are_usually_wrong_are_strata_of_their_own(wrong_labels):
+    split, _ = wrong_labels
+    ease = np.random.default_rng(0).normal(0.5, 1, split.n_rows)
+    strata = stratify(split, ease)
+    assert ((strata.parts[strata.code][:, 0] == 1) == (ease < 0)).all()
+
+
+def test_every_class_has_its_strata(digits):
+    strata = stratify(digits, np.linspace(-1, 1, digits.n_rows))
+    assert strata.parts.shape[1] == 6 + 10
+    for code in range(len(strata.parts)):
+        assert len(np.unique(digits.y[strata.code == code])) == 1
+
+
+def test_draws_are_compared_as_the_metric_weighs_rows(rare):
+    scorer = HeldOutScorer(rare, make_learner("ridge"), metric="balanced_accuracy", n_jobs=1)
+    strata = stratify(rare, np.random.default_rng(0).normal(0.5, 1, rare.n_rows))
+    sets = learn_fractions(scorer, strata, 30, fits=32, draws=12)
+    found = scorer.score_rows(np.stack(sets))
+    assert (np.diff(strata.score(found, scorer.rows, scorer.weights)) <= 0).all()
+    assert (
+        np.diff(strata.score(found, scorer.rows)) > 0
+    ).any()  # as they are, they would be in another order

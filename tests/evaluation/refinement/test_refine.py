@@ -4,6 +4,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
@@ -24,7 +26,7 @@ from cdvm import (
     refine,
     select_with,
 )
-from cdvm.evaluation.refinement.refine import default_fits
+from cdvm.evaluation.refinement.refine import check_options, default_fits
 from cdvm.evaluation.refinement.scorer import HeldOutScorer
 from cdvm.evaluation.refinement.search import Search
 
@@ -247,6 +249,7 @@ def test_learners_with_randomness_get_more_trainings_where_they_train_in_batches
         ([1, 1], {}, "names 1 rows twice"),
         ([], {}, "sequence of row positions"),
         ([0.5], {}, "sequence of row positions"),
+        ([[1, 2]], {}, "sequence of row positions"),
         ([10_000], {}, "names row 10000"),
         ([1, 2], {"fits": 3}, "fits=3"),
         ([1, 2], {"fits": True}, "fits=True"),
@@ -256,6 +259,7 @@ def test_learners_with_randomness_get_more_trainings_where_they_train_in_batches
         ([1, 2], {"metric": "mae"}, "does not fit a classification task"),
         ([1, 2], {"seconds": "10"}, "seconds='10'"),
         ([1, 2], {"seed": -1}, "seed=-1"),
+        ([1, 2], {"seed": 2**63}, "seed=9223372036854775808"),
         ([1, 2], {"callback": 3}, "callback=3"),
     ],
 )
@@ -343,3 +347,85 @@ def test_a_module_of_pytorch_is_refined_as_a_learner_with_randomness(noisy):
     assert abs(scorer.compare(other, alike[0])[0]) > 1e-3  # what luck alone is worth
     found = refine(start, split, learner, fits=80, n_jobs=1)
     assert found.fits <= 80
+
+
+@pytest.mark.parametrize("size", [1, 40, 100, 320, 20_000])
+def test_trainings_fall_with_a_power_of_the_numbers_of_a_set(digits, size):
+    numbers = size * 64 * 10 / 2**14
+    fits = default_fits(HeldOutScorer(digits, LogisticLearner()), size)
+    assert fits == int(np.clip(3000 / numbers**0.3, 500, 3000))
+    fits = default_fits(HeldOutScorer(digits, PaperLearner()), size)
+    assert fits == int(np.clip(9000 / numbers**0.5, 500, 9000))
+
+
+def test_a_regression_has_trainings_as_if_it_had_one_class(rng):
+    split = Split.from_arrays(
+        rng.normal(size=(80, 2**10)), rng.normal(size=80), task="regression", random_state=0
+    )
+    scorer = HeldOutScorer(split, RidgeLearner(task="regression"))
+    assert default_fits(scorer, 64) == int(3000 / 4**0.3)
+
+
+def test_time_is_added_to_what_the_selection_took(wine):
+    start = replace(
+        Selection.of_rows(wine, np.arange(12), method="some", seconds=100.0), objective=3.0, gap=0.1
+    )
+    found = refine(start, wine, "ridge", fits=60, n_jobs=1)
+    assert 100 < found.seconds < 160
+    assert found.method == "some+refine"
+    assert not np.array_equal(found.rows, start.rows)
+    assert (found.objective, found.gap) == (None, None)  # those were of other rows
+    assert found.score == HeldOutScorer(wine, RidgeLearner(), n_jobs=1).score(found.rows, 1)
+    assert found.weights.sum() == 12
+    assert (found.weights[found.rows] == 1).all()
+
+
+def test_options_are_checked_before_there_is_a_split():
+    check_options({"fits": None, "seconds": None, "metric": None, "evaluation": "all", "seed": 0})
+    check_options({"fits": 50, "seconds": 0.5, "metric": "f1", "callback": print, "seed": 2**63 - 1})
+    for options, message in [
+        ({"metric": "acuracy"}, "metric='acuracy' is unknown"),
+        ({"fits": 49}, "fits=49"),
+        ({"fits": 60.5}, "fits=60.5"),
+        ({"evaluation": None}, "evaluation=None"),
+        ({"seed": None}, "seed=None"),
+        ({"seconds": True}, "seconds=True"),
+        ({"rounds": 3}, "refine has no option 'rounds': it has fits, seconds, metric"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            check_options(options)
+
+
+def test_a_search_without_gain_ends_after_a_dozen_rounds():
+    split = Split.from_arrays(np.ones((200, 2)), np.arange(200) % 2, random_state=0)
+    whatever = DummyClassifier(strategy="constant", constant=0)  # it is trained on
+    found = refine(split.rows[:20], split, whatever, fits=200, n_jobs=1)
+    # the start twice, for it might be random, rounds of (200 − 3 · 3) / 16 sets, and the score at the end
+    assert found.fits == 2 + 12 * 11 + 1
+    assert (found.indices == split.rows[:20]).all()
+
+
+def test_a_learner_that_only_may_be_random_is_found_out(noisy):
+    learner = SklearnLearner(LogisticRegression())
+    assert learner.stochastic
+    scorer = HeldOutScorer(noisy[0], learner, n_jobs=1)
+    Search(scorer, np.arange(20), 60, None, None).run(False)
+    assert not scorer.stochastic
+    scorer = HeldOutScorer(noisy[0], PaperLearner(batch_size=5), n_jobs=1)
+    Search(scorer, np.arange(20), 60, None, None).run(False)
+    assert scorer.stochastic
+
+
+def test_validation_rows_alone_have_the_say_where_they_are_asked_to(noisy):
+    split, _ = noisy
+    found = refine(np.arange(20), split, "ridge", fits=60, evaluation="validation", n_jobs=1)
+    scorer = HeldOutScorer(split, RidgeLearner(), evaluation="validation", n_jobs=1)
+    assert len(scorer.y) == len(split.y_val)
+    assert found.score == scorer.score(found.rows, 1)
+    model = RidgeLearner().predict(split, _subset(split, found.rows), split.X_val)[0]
+    assert found.score == pytest.approx((model == split.y_val).mean())
+
+
+def test_the_score_is_that_of_the_metric_asked_for(noisy):
+    found = refine(np.arange(20), noisy[0], "ridge", metric="f1", fits=60, n_jobs=1)
+    assert found.score == HeldOutScorer(noisy[0], RidgeLearner(), metric="f1", n_jobs=1).score(found.rows, 1)

@@ -124,6 +124,7 @@ def test_regression_is_scored_by_its_squared_error(rng):
         scored.scores[0], -((answer - split.y_val) ** 2) / split.y.var(), rtol=1e-3, atol=1e-4
     )
     assert scored.outside.all()
+    assert (scored.right == scored.scores).all()
     assert score == pytest.approx(r2_score(split.y_val, answer), abs=1e-4)
     with pytest.raises(InputError, match="metric='balanced_accuracy' does not fit a regression task"):
         HeldOutScorer(split, RidgeLearner(task="regression"), metric="balanced_accuracy")
@@ -188,3 +189,58 @@ def test_a_row_exchanged_does_not_move_the_others_in_their_order(wine, sets):
         alike.append(scorer.compare(scorer.score_rows(exchanged, number), before)[0])
         apart.append(scorer.compare(scorer.score_rows(np.sort(exchanged), number), before)[0])
     assert np.std(alike) < 0.75 * np.std(apart)
+
+
+def test_a_scorer_of_targets_is_led_by_the_squared_error(rng):
+    X = rng.normal(size=(120, 3))
+    y = 5 + X @ [1.0, -2.0, 0.5] + rng.normal(size=120)
+    split, rows = Split.from_arrays(X, y, task="regression", random_state=0), np.arange(0, 90, 4)
+    learner = RidgeLearner(task="regression")
+    scorer = HeldOutScorer(split, learner, metric="neg_median_absolute_error", n_jobs=1)
+    X, y = everyone(split)
+    answer = Ridge().fit(split.X[rows], split.y[rows]).predict(X)
+    expected = -((answer - y) ** 2) / y.var()
+    np.testing.assert_allclose(scorer.score_rows(rows[None]).scores[0], expected, rtol=1e-3, atol=1e-4)
+    assert scorer.level == 0.0
+
+
+def test_two_classes_have_the_margin_between_them(rng):
+    X = rng.normal(size=(80, 2))
+    split = Split.from_arrays(X, (X[:, 0] + rng.normal(size=80) > 0).astype(int), random_state=0)
+    rows = np.arange(0, 60, 3)
+    found = HeldOutScorer(split, SklearnLearner(GaussianNB()), n_jobs=1).score_rows(rows[None])
+    X, y = everyone(split)
+    chances = GaussianNB().fit(split.X[rows], split.y[rows]).predict_proba(X)
+    margin = chances[np.arange(len(y)), y] - chances[np.arange(len(y)), 1 - y]
+    expected = 1 / (1 + np.exp(-16 * margin / np.abs(margin).mean()))
+    np.testing.assert_allclose(found.scores[0], expected, atol=1e-5)
+
+
+def test_models_trained_together_are_scored_one_by_one(wine, sets):
+    scorer = HeldOutScorer(wine, RidgeLearner(), n_jobs=1)
+    assert scorer.batched
+    together = scorer.score_rows(sets)
+    for k, rows in enumerate(sets):
+        np.testing.assert_allclose(together.scores[k], scorer.score_rows(rows[None]).scores[0], atol=1e-5)
+
+
+def test_no_row_outside_no_score(wine):
+    scorer = HeldOutScorer(wine.out_of_bag(), SklearnLearner(GaussianNB()), n_jobs=1)
+    assert np.isnan(scorer.score(np.arange(wine.n_rows), 1))
+    half = np.arange(0, 142, 2)
+    assert np.isnan(scorer.score(half, 1, also_outside=np.arange(1, 142, 2)))
+    some = scorer.score(half, 1, also_outside=np.arange(1, 100, 2))
+    model = GaussianNB().fit(wine.X[half], wine.y[half])
+    rest = np.arange(101, 142, 2)
+    assert some == pytest.approx(model.score(wine.X[rest], wine.y[rest]))
+
+
+def test_chances_are_scored_by_their_log_loss(wine, sets):
+    scorer = HeldOutScorer(wine, SklearnLearner(GaussianNB()), metric="log_loss", n_jobs=1)
+    found = scorer.score_rows(sets)
+    X, y = everyone(wine)
+    for scores, rows in zip(found.scores, sets, strict=True):
+        chances = GaussianNB().fit(wine.X[rows], wine.y[rows]).predict_proba(X)[np.arange(len(y)), y]
+        expected = np.log(np.maximum(chances, np.finfo(np.float32).eps))
+        np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-4)
+    assert (found.right == found.scores).all()

@@ -1,16 +1,20 @@
 import time
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pytest
+from sklearn.metrics import f1_score
 
 from cdvm import (
     PaperLearner,
     RidgeLearner,
+    Subsets,
     refine,
 )
 from cdvm.evaluation.refinement.scorer import HeldOutScorer
-from cdvm.evaluation.refinement.search import Search
+from cdvm.evaluation.refinement.search import Search, _largest
+from cdvm.optimize.conditions import Conditions
 from cdvm.optimize.rounding import class_floors
 
 
@@ -142,3 +146,143 @@ def test_never_more_trainings_than_allowed_and_no_round_less(noisy, fits):
     for learner, one_round in (RidgeLearner(), 4), (PaperLearner(batch_size=15, epochs=2), 5 + 3 * 5):
         found = refine(np.arange(20), noisy[0], learner, fits=fits, n_jobs=1)
         assert fits - one_round < found.fits <= fits
+
+
+def test_the_largest_entries_of_each_line_come_first(rng):
+    for count in (1, 2, 7, 2000):
+        keys = rng.normal(size=(5, 2000))
+        np.testing.assert_array_equal(_largest(keys, count), np.argsort(-keys, axis=1)[:, :count])
+
+
+def test_exchanges_beyond_what_a_class_can_spare_are_bound_to_it(rare, rng):
+    ones = np.flatnonzero(rare.y == 1)
+    start = np.sort(np.r_[ones[:9], np.flatnonzero(rare.y == 0)[:91]])
+    search = searching(rare, start)
+    spare = np.bincount(rare.y[start], minlength=2) - class_floors(rare.y, 100)
+    leaving = np.stack([rng.permutation(100)[:60] for _ in range(6)])
+    leaving[0, :9] = np.flatnonzero(np.isin(start, ones))
+    exchanges = np.arange(60) < rng.integers(20, 61, size=6)[:, None]
+    bound = search._bound(leaving, exchanges)
+    for line, made, found in zip(leaving, exchanges, bound, strict=True):
+        left = np.zeros(2, dtype=int)
+        for place, counts, told in zip(line, made, found, strict=True):
+            own = rare.y[start[place]]
+            left[own] += counts
+            assert told == (left[own] > spare[own])
+    assert bound[0, :9].sum() == 9 - spare[1] > 0
+
+
+def test_the_most_promising_row_of_a_class_takes_the_place(rare):
+    ones, zeros = np.flatnonzero(rare.y == 1), np.flatnonzero(rare.y == 0)
+    search = searching(rare, np.r_[ones[:3], zeros[:17]])
+    outside = np.r_[zeros[17:22], ones[3:7]]
+    into = np.array([9.0, 8.0, 7.0, 6.0, 5.0, 1.0, 3.0, 2.0, 0.0])
+    rows = search.best.copy()
+    search._exchange_within_class(rows, 1, outside, into)
+    assert rows.tolist() == [ones[0], ones[4], ones[2], *zeros[:17]]
+    search._exchange_within_class(rows, 2, outside, into)  # the best of them is in the set already
+    assert rows[2] == ones[5]
+    search._exchange_within_class(rows, 5, outside[5:], into[5:])  # none of its class is left
+    assert rows[5] == zeros[2]
+
+
+@pytest.mark.parametrize(("fits", "proposals"), [(50, 4), (203, 12), (3000, 64)])
+def test_a_round_tries_a_sixteenth_of_what_may_be_trained(noisy, fits, proposals):
+    assert len(searching(noisy[0], np.arange(20), fits=fits)._propose(3)) == proposals
+
+
+def test_proposals_within_conditions_follow_what_is_known_of_rows(rare):
+    zeros = np.flatnonzero(rare.y == 0)
+    conditions = Conditions.of(1000, groups=np.arange(1000) % 4, at_least=3, at_most=9)
+    start = zeros[:20]
+    scorer = HeldOutScorer(rare, RidgeLearner(), n_jobs=1)
+    search = Search(scorer, start, 400, None, None, conditions, 20)
+    good = next(row for row in zeros[20:] if row % 4 == start[3] % 4)
+    search._covariance[[start[3], good]] = -50.0, 50.0
+    sets = search._propose(4)
+    assert len(sets) == search._proposals
+    for rows in sets:
+        weights = np.isin(np.arange(1000), rows).astype(float)
+        assert conditions.satisfied(weights, 20, 1e-9)
+        assert 1 <= len(np.setdiff1d(rows, start)) <= 4
+    assert (~(sets == start[3]).any(axis=1)).mean() > 0.9  # the bad one leaves
+    assert (sets == good).any(axis=1).mean() > 0.9
+    greedy = sets[0]
+    assert np.setdiff1d(start, greedy).tolist() == [start[3]]
+    assert np.setdiff1d(greedy, start).tolist() == [good]
+
+
+def test_as_many_rows_are_exchanged_as_are_drawn(rare):
+    search = searching(rare, np.flatnonzero(rare.y == 0)[:100])
+    counts = [len(np.setdiff1d(rows, search.best)) for _ in range(4) for rows in search._propose(3)]
+    assert np.bincount(counts).tolist()[0] == 0
+    np.testing.assert_allclose(np.bincount(counts)[1:] / len(counts), 1 / 3, atol=0.15)
+
+
+def test_gains_without_luck_are_those_over_the_best_set(rare):
+    search = searching(rare, np.arange(100))
+    sets = search._propose(20)
+    expected = search.scorer.compare(
+        search.scorer.score_rows(sets), search.scorer.score_rows(search.best[None])
+    )
+    np.testing.assert_allclose(search._average_gains(sets), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(("metric", "kept"), [("accuracy", 3), ("f1", 5)])
+def test_trainings_for_the_look_at_the_end_are_kept(noisy, metric, kept):
+    scorer = HeldOutScorer(noisy[0], RidgeLearner(), metric=metric, n_jobs=1)
+    search = Search(scorer, np.arange(20), 400 + kept, None, None)
+    scorer.fits = 100
+    assert search._spent() == pytest.approx(0.25)
+
+
+def test_the_last_look_is_at_several_trainings_where_luck_plays_a_part(noisy, monkeypatch):
+    search = searching(noisy[0], np.arange(20), PaperLearner(batch_size=15, epochs=2), fits=300)
+    search.best = np.arange(20, 40)
+    score_rows, numbers = search.scorer.score_rows, []
+    monkeypatch.setattr(
+        search.scorer, "score_rows", lambda sets, n=0: numbers.append(n) or score_rows(sets, n)
+    )
+    search.answer()
+    assert len(numbers) == len(set(numbers)) == 3
+
+
+def test_proposals_follow_the_seed(rare):
+    def proposed(seed):
+        return Search(HeldOutScorer(rare, RidgeLearner(), seed=seed, n_jobs=1), np.arange(100), 400)._propose(
+            5
+        )
+
+    np.testing.assert_array_equal(proposed(3), proposed(3))
+    assert not np.array_equal(proposed(3), proposed(4))
+
+
+def test_what_is_won_is_told_by_the_metric_on_rows_outside_both(noisy):
+    split = noisy[0]
+    scorer = HeldOutScorer(split, RidgeLearner(), metric="f1", n_jobs=1)
+    search = Search(scorer, np.arange(20), 400)
+    search.best = np.arange(10, 40)[::-1][:20]
+    X = np.concatenate([split.X_val, split.X])
+    y = np.concatenate([split.y_val, split.y])
+    outside = np.r_[np.ones(len(split.y_val), dtype=bool), np.arange(400) >= 40]
+    outside[len(split.y_val) + np.setdiff1d(np.arange(40), [*search.best, *search.start])] = True
+    answers = RidgeLearner().predict(split, Subsets.of([search.best, search.start], 400), X)
+    after, before = (f1_score(y[outside], answer[outside]) for answer in answers)
+    assert search._plain_gain(None) == pytest.approx(after - before)
+    assert after != before
+
+
+def test_rows_held_back_that_find_the_best_set_worse_undo_a_search(noisy, rng):
+    """Where they find it worse by more than two standard errors, whatever the others say."""
+    scorer = HeldOutScorer(noisy[0], RidgeLearner(), n_jobs=1)
+    sets = np.stack([np.sort(rng.permutation(400)[:30]) for _ in range(60)])
+    scored = scorer.score_rows(sets)
+    tried = 0
+    for a, b in permutations(range(60), 2):
+        gain, error = scorer.confirm(scored[b], scored[a])
+        if tried < 3 and gain < -2.2 * error and scorer.plain_gain(scored[b], scored[a]) > 0:
+            search = Search(scorer, sets[a], 100)
+            search.best = sets[b]
+            assert (search.answer()[0] == sets[a]).all()
+            tried += 1
+    assert tried > 0

@@ -3,9 +3,11 @@ import pytest
 from sklearn.datasets import load_wine
 
 from cdvm import InputError, Split, refine
+from cdvm.evaluation.refinement.refine import _with_classes
 from cdvm.evaluation.refinement.within import exchange_within
 from cdvm.optimize.conditions import Conditions
 from cdvm.optimize.room import fill_blocks
+from cdvm.optimize.rounding import class_floors
 
 
 @pytest.fixture(scope="module")
@@ -58,3 +60,62 @@ def test_a_start_that_does_not_fulfil_them_is_refused(wine, given, budget, words
     conditions = None if given is None else Conditions.of(178, **given)
     with pytest.raises(InputError, match=words):
         refine([0, 1, 2], wine, "ridge", fits=100, n_jobs=1, conditions=conditions, budget=budget)
+
+
+def exchanged(conditions, budget, start, leaving, entering):
+    """The same by trying one set after the other."""
+    rows, block = set(start.tolist()), conditions.block
+
+    def keeps_to_all(chosen):
+        w = np.isin(np.arange(conditions.n_rows), list(chosen)).astype(float)
+        spent = w.sum() if conditions.costs is None else w @ conditions.costs
+        counts = w @ conditions.membership.toarray()
+        limits = (counts >= conditions.low).all() and (counts <= conditions.high).all()
+        return spent <= budget + 1e-9 and limits and not w[conditions.drop].any() and w[conditions.keep].all()
+
+    for place in leaving:
+        own = set(np.flatnonzero(block == block[start[place]]).tolist())
+        if not own <= rows:
+            continue
+        for row in entering:
+            new = set(np.flatnonzero(block == block[row]).tolist())
+            if len(new) == len(own) and not new & rows and keeps_to_all((rows - own) | new):
+                rows = (rows - own) | new
+                break
+    return sorted(rows)
+
+
+@pytest.mark.parametrize("kind", ["groups", "together", "costs", "keep and drop"])
+def test_exchanges_are_those_of_trying_one_set_after_the_other(kind):
+    changed = 0
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        given = {
+            "groups": {"groups": rng.integers(0, 3, 24), "at_least": 1, "at_most": 4},
+            "together": {"together": rng.integers(0, 14, 24)},
+            "costs": {"costs": rng.uniform(0.5, 3, 24)},
+            "keep and drop": {"keep": [2, 5], "drop": [7, 11, 13]},
+        }[kind]
+        conditions = Conditions.of(24, **given)
+        budget = 12.0 if kind == "costs" else 8
+        order = rng.permutation(conditions.members.shape[0])
+        start = np.flatnonzero(fill_blocks(conditions, budget, order)[conditions.block])
+        leaving = rng.permutation(len(start))[:5]
+        entering = rng.permutation(np.setdiff1d(np.arange(24), start))
+        found = exchange_within(conditions, budget, start, leaving, entering)
+        assert len(np.unique(found)) == len(start)
+        assert sorted(found.tolist()) == exchanged(conditions, budget, start, leaving, entering), seed
+        changed += not np.array_equal(np.sort(found), start)
+        stay = np.isin(found, start)
+        assert (found[stay] == start[stay]).all()  # rows that stay are where they were
+    assert changed > 15
+
+
+def test_classes_are_limits_of_their_own(wine):
+    conditions = Conditions.of(178, groups=np.arange(178) % 2, at_most={0: 12})
+    start = np.r_[np.flatnonzero(wine.y == 0)[:14], np.flatnonzero(wine.y == 1)[:5], [175]]
+    made = _with_classes(conditions, wine, start)
+    assert made.names == [0, 1, "class 0", "class 1", "class 2"]
+    assert made.low.tolist() == [0, 0, *np.minimum(class_floors(wine.y, 20), [14, 5, 1])]
+    assert made.high.tolist() == [12, 89, *np.bincount(wine.y)]
+    assert _with_classes(None, wine, start) is None

@@ -92,11 +92,34 @@ def test_round_limit_is_told_and_still_feasible():
     assert solution.status == "limit"
     assert solution.bound >= solve_interior_point(program).objective
     assert_feasible(program, solution)
+    twice = solve_column_generation(program, working=30, max_iterations=2)
+    assert (twice.status, twice.iterations) == ("limit", 2)
+    assert twice.gap < solution.gap
+
+
+def test_no_more_rows_enter_at_once_than_were_there_first(monkeypatch):
+    program = Program(KINDS["random"](np.random.default_rng(0), 3000, 15), 30, alpha=0.1)
+    block, read = MatrixAttribution.block, []
+
+    def watched(self, rows=None, columns=None):
+        read.extend([len(rows)] if rows is not None else [])
+        return block(self, rows, columns)
+
+    monkeypatch.setattr(MatrixAttribution, "block", watched)
+    found = solve_column_generation(program, working=30)
+    assert found.status == "optimal"
+    assert len(read) == found.iterations > 2
+    assert read[:3] == [30, 30, 30]  # as many as may
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"working": 2}, "working=2"), ({"inner": "magic"}, "inner='magic'"), ({"tolerance": 0}, "tolerance=0")],
+    [
+        ({"working": 2}, "working=2"),
+        ({"inner": "magic"}, "inner='magic'"),
+        ({"tolerance": 0}, "tolerance=0"),
+        ({"tolerance": 0, "inner": "highs"}, "tolerance=0"),
+    ],
 )
 def test_bad_options_are_refused(options, message):
     with pytest.raises(InputError, match=message):

@@ -7,7 +7,8 @@ from scipy.optimize import linprog
 
 from cdvm import ImplicitAttribution, InputError, Program, solve
 from cdvm.optimize.conditions import Conditions
-from cdvm.optimize.solvers.conditioned import _repaired
+from cdvm.optimize.solvers.conditioned import _repaired, solve_conditioned
+from cdvm.optimize.solvers.interior_point import solve_interior_point
 
 MANY = int(os.environ.get("CDVM_FUZZ", "60"))
 SOLVERS = {
@@ -143,3 +144,41 @@ def test_weights_that_miss_the_conditions_are_moved_to_the_nearest_that_do_not()
         moved += expected > 1e-6
         np.testing.assert_allclose(_repaired(program, found), found, atol=1e-8)
     assert moved > MANY / 2
+
+
+def test_what_meeting_the_conditions_costs_is_told():
+    """A solver that forgets the limits finds too much, and what is left of it is no longer optimal."""
+    T = np.array([[4.0], [3.0], [2.0], [1.0]])
+    conditions = Conditions.of(4, groups=list("aabb"), at_most={"a": 1})
+    program = Program(T, 2, alpha=1.0, kappa=100.0, conditions=conditions)
+
+    def forgetful(reduced, **options):
+        return solve_interior_point(reduced.penalised(np.array([1]), 0.0), **options)
+
+    found = solve_conditioned(program, forgetful, tolerance=1e-9)
+    assert conditions.satisfied(found.weights, 2)
+    assert found.status == "limit"
+    assert found.bound == pytest.approx(7.0)
+    assert found.gap == pytest.approx(1 - found.objective / 7)
+    assert solve_conditioned(program, solve_interior_point).status == "optimal"
+
+
+@pytest.mark.parametrize("method", ["interior_point", "highs", "first_order"])
+def test_every_limit_has_its_own_price(method):
+    T = np.array([[4.0], [3.0], [3.5], [2.5], [1.0], [0.5]])
+    conditions = Conditions.of(6, groups=list("aabbcc"), at_most={"a": 1, "b": 1})
+    found = solve(Program(T, 3, alpha=1.0, kappa=100.0, conditions=conditions), method)
+    np.testing.assert_allclose(found.weights, [1, 0, 1, 0, 1, 0], atol=1e-6)
+    # one more lets a row in for the 1, one fewer puts the 0.5 in its place
+    assert 2 - 1e-5 <= found.prices["a", "at_most"] <= 3.5 + 1e-5
+    assert 1.5 - 1e-5 <= found.prices["b", "at_most"] <= 3 + 1e-5
+    assert found.multipliers.tolist() == [0.0]
+
+
+@pytest.mark.parametrize("method", ["interior_point", "highs", "first_order", "milp"])
+def test_rows_that_do_harm_are_kept_only_where_the_budget_asks_for_them(method):
+    T = np.array([[-4.0], [-1.0], [-2.0], [-3.0]])
+    exact = Program(T, 2, alpha=1.0, kappa=100.0, conditions=Conditions.of(4, drop=[0]))
+    np.testing.assert_allclose(solve(exact, method).weights, [0, 1, 1, 0], atol=1e-6)
+    priced = Program(T, 2.0, alpha=1.0, kappa=100.0, conditions=Conditions.of(4, costs=np.ones(4)))
+    np.testing.assert_allclose(solve(priced, method).weights, [0, 0, 0, 0], atol=1e-6)

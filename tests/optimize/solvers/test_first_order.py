@@ -103,10 +103,11 @@ def test_step_lengths_follow_the_norms_of_the_attribution():
 
 
 def test_a_column_without_entries_has_a_step_length_too():
-    matrix = np.random.default_rng(0).normal(size=(50, 4)) * [1.0, 0.0, 1.0, 1.0]
-    run = _Run(Program(matrix, budget=5))
-    run.scale(np.inf)
-    assert run.steps[1] == pytest.approx((1e-3 * run.steps.min() ** (-1 / 1.5)) ** -1.5)
+    for unit in (1e-3, 1.0, 1e3):
+        matrix = np.random.default_rng(0).normal(size=(50, 4)) * [unit, 0.0, unit, unit]
+        run = _Run(Program(matrix, budget=5))
+        run.scale(np.inf)
+        assert run.steps[1] == pytest.approx((1e-3 * run.steps.min() ** (-1 / 1.5)) ** -1.5)
     empty = _Run(Program(np.zeros((50, 4)), budget=5))
     empty.scale(np.inf)
     assert empty.steps.tolist() == [1.0] * 4
@@ -116,10 +117,10 @@ def test_a_column_without_entries_has_a_step_length_too():
 def test_distances_weigh_rows_against_evaluation_rows():
     run = _Run(Program(np.ones((3, 2)), budget=1))
     run.steps, run.balance = np.array([0.5, 4.0]), 2.0
-    none = _Point(np.zeros(3), np.zeros(2), np.zeros(2), np.zeros(3))
-    other = _Point(np.array([1.0, -2.0, 3.0]), np.array([2.0, -6.0]), np.zeros(2), np.zeros(3))
-    assert run._length(none, other) == pytest.approx(np.sqrt(2.0 * 14.0 + (4 / 0.5 + 36 / 4) / 2.0))
-    run._rebalance(other, none)
+    one = _Point(np.array([1.0, 1.0, 1.0]), np.array([3.0, 3.0]), np.zeros(2), np.zeros(3))
+    other = _Point(np.array([2.0, -1.0, 4.0]), np.array([5.0, -3.0]), np.zeros(2), np.zeros(3))
+    assert run._length(one, other) == pytest.approx(np.sqrt(2.0 * 14.0 + (4 / 0.5 + 36 / 4) / 2.0))
+    run._rebalance(other, one)
     assert run.balance == pytest.approx(np.sqrt(2.0 * np.sqrt(17.0 / 14.0)))
 
 
@@ -166,9 +167,10 @@ def test_extreme_programs_are_solved(matrix, options):
     solution = solve_first_order(program, tolerance=1e-6)
     assert solution.status == "optimal"
     assert solution.objective == pytest.approx(solve_lp(program).objective, abs=1e-5)
+    assert solution.iterations == 0 or not program.whole
 
 
-@pytest.mark.parametrize("changes", [{"budget": 40}, {"alpha": 0.2}, {"kappa": 0.3}])
+@pytest.mark.parametrize("changes", [{"budget": 40}, {"alpha": 0.2}, {"alpha": 0.9}, {"kappa": 0.3}])
 def test_warm_start_answers_the_same(changes):
     first = Program(make("dense", 150, 60, 5), budget=20, kappa=0.2)
     second = first.replace(**changes)
@@ -225,3 +227,30 @@ def test_warm_start_of_another_attribution_is_refused():
     other = solve_first_order(Program(np.ones((3, 2)), budget=1))
     with pytest.raises(InputError, match="warm has 3 rows"):
         solve_first_order(Program(np.ones((4, 2)), budget=1), warm=other)
+
+
+@pytest.mark.parametrize("iterations", [1, 2])
+def test_an_iteration_asked_for_is_made_and_the_last_one_counts(iterations):
+    program = Program(make("dense", 60, 20, 2), budget=8, alpha=0.2, kappa=0.05)
+    run = _Run(program)
+    run.start(None)
+    run.scale(np.inf)
+    before, anchor, shift = run.gap, run.point, None
+    for k in range(iterations):
+        new, shift = run._step(shift)
+        keep = (k + 1) / (k + 2)
+        run.point = run.point.blend(-keep, new, 2 * keep, anchor, 1 - keep)
+    run.offer(new.w, new.v)
+    run.offer_bound(new.lam, new.t_lam)
+    assert run.gap < before
+    found = solve_first_order(program, tolerance=1e-9, max_iterations=iterations)
+    assert found.objective == pytest.approx(run.objective, rel=1e-9)
+    assert found.bound == pytest.approx(run.bound, rel=1e-9)
+
+
+def test_points_are_blended_part_by_part(rng):
+    one, two, three = (_Point(*(rng.normal(size=k) for k in (3, 2, 2, 3))) for _ in range(3))
+    found = one.blend(-0.5, two, 1.25, three, 0.25)
+    for name in ("w", "lam", "v", "t_lam"):
+        expected = -0.5 * getattr(one, name) + 1.25 * getattr(two, name) + 0.25 * getattr(three, name)
+        np.testing.assert_allclose(getattr(found, name), expected)

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from solver_cases import KINDS, assert_feasible, brute_force, distance, programs
 
+from cdvm.attribution.implicit import ImplicitAttribution
 from cdvm.errors import InputError
 from cdvm.optimize.conditions import Conditions
 from cdvm.optimize.program import Program
@@ -123,7 +124,7 @@ def test_a_run_out_of_time_still_gives_a_set_and_a_bound(solver):
     assert solution.status == "limit"
     assert_feasible(program, solution)
     assert solution.bound >= solve_lp(program).objective - 1e-9
-    assert solution.objective <= solution.bound
+    assert solution.objective <= solution.bound < np.inf
 
 
 def test_time_limit_must_be_positive():
@@ -131,3 +132,51 @@ def test_time_limit_must_be_positive():
         solve_lp(Program(np.eye(3), 1), time_limit=-1)
     with pytest.raises(InputError, match="time_limit=0"):
         solve_milp(Program(np.eye(3), 1), time_limit=0)
+
+
+def test_weights_that_cannot_be_whole_are_refused():
+    # one row of group a, and its two rows go together: half of each
+    conditions = Conditions.of(
+        4, groups=list("aabb"), at_least={"a": 1}, at_most={"a": 1}, together=list("xxyz")
+    )
+    program = Program(np.eye(4), 2, 1.0, 100.0, conditions=conditions)
+    assert solve_lp(program).weights[:2].tolist() == pytest.approx([0.5, 0.5])
+    with pytest.raises(InputError, match="cannot be met"):
+        solve_milp(program)
+
+
+def test_the_gap_asked_for_is_the_one_that_is_proven():
+    program = Program(KINDS["random"](np.random.default_rng(1), 20, 8), 6, 0.3)
+    program = program.replace(kappa=0.2 * program.kappa)
+    exact, rough = solve_milp(program, gap=0.0), solve_milp(program, gap=0.5)
+    assert exact.gap <= 1e-9
+    assert 1e-3 < rough.gap <= 0.5
+    assert (exact.status, rough.status) == ("optimal", "optimal")
+    assert rough.bound >= exact.objective >= rough.objective
+    assert solve_lp(program).iterations > 0
+
+
+def test_nothing_is_printed(capfd):
+    for solver in (solve_lp, solve_milp):
+        solver(Program(np.eye(3), 1))
+    assert capfd.readouterr().out == ""
+
+
+def test_an_implicit_attribution_is_solved_as_the_array_is(rng):
+    implicit = ImplicitAttribution((rng.random((60, 20)) < 0.3).astype(float), rng.random((60, 8)) < 0.5)
+    for solver in (solve_lp, solve_milp):
+        found = solver(Program(implicit, 5, kappa=0.2))
+        other = solver(Program(implicit.dense(), 5, kappa=0.2))
+        assert found.objective == pytest.approx(other.objective)
+        assert found.status == "optimal"
+
+
+def test_programs_that_differ_by_a_power_of_two_are_solved_by_the_same_steps():
+    T = KINDS["random"](np.random.default_rng(1), 40, 15)
+    for solver in (solve_lp, solve_milp):
+        plain = solver(Program(T[:15], 4, kappa=0.2))
+        for unit in (2.0**-15, 2.0**15):
+            other = solver(Program(unit * T[:15], 4, kappa=0.2 * unit))
+            np.testing.assert_array_equal(other.weights, plain.weights)
+            assert other.objective == unit * plain.objective
+            assert other.bound == unit * plain.bound

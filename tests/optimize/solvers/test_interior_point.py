@@ -1,4 +1,5 @@
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -219,6 +220,11 @@ def test_a_start_lies_between_the_solution_before_and_the_middle():
     np.testing.assert_allclose(fewer, 0.7 * before.weights * 3 / 4 + 0.3 * 3 / 30)
     same, _ = interior_point._Search(program.replace(budget=4), None)._guess(before)
     np.testing.assert_allclose(same, 0.7 * before.weights + 0.3 * 4 / 30, rtol=1e-9)
+    half = replace(before, weights=np.linspace(0, 1, 30) * 3.5 / 15)  # half a row is missing
+    part, _ = interior_point._Search(program.replace(budget=4), None)._guess(half)
+    np.testing.assert_allclose(part, 0.7 * (half.weights + 0.5 * (1 - half.weights) / 26.5) + 0.3 * 4 / 30)
+    _, less = interior_point._Search(program.replace(alpha=0.9), None)._guess(before)
+    np.testing.assert_allclose(less, 0.7 * np.minimum(before.multipliers, 0.1) + 0.3 * 0.05)
 
 
 def test_a_start_has_the_units_of_the_attribution():
@@ -242,7 +248,7 @@ def test_iterations_without_a_better_gap_end_the_method(monkeypatch):
     told = [search.advance() for _ in range(16)]
     assert told == [True] * (14 - already) + [False] * (2 + already)
     search.gap *= 2  # and a better one begins anew
-    assert search.advance()
+    assert [search.advance() for _ in range(17)] == [True] * 15 + [False] * 2
 
 
 def test_second_order_steps_save_iterations():
@@ -271,7 +277,20 @@ def test_numerical_breakdown_falls_back_to_highs_and_says_so(monkeypatch):
     solution = solve_interior_point(program)
     assert solution.method == "interior_point, then highs"
     assert solution.status == "optimal"
+    assert solution.solve_seconds > 0
     assert solution.objective == pytest.approx(solve_lp(program).objective)
+    # nor does it take the place of what is as good already
+    found = interior_point._rescue(program, replace(solution, gap=0.0, iterations=77, solve_seconds=100.0))
+    assert found.iterations == 77
+    assert found.solve_seconds > 100
+
+    def fail(_):
+        raise RuntimeError
+
+    monkeypatch.setattr("cdvm.optimize.solvers.highs.solve_lp", fail)
+    solution = solve_interior_point(program)  # what was reached, and that it is not the end
+    assert (solution.status, solution.method) == ("limit", "interior_point")
+    assert_feasible(program, solution)
 
 
 def test_tolerance_must_be_positive():

@@ -61,3 +61,32 @@ def test_rows_that_do_not_count_stay_out_of_the_factor():
     assert made._counting(d).tolist() == list(range(20))
     nearly_all = np.where(np.arange(40) < 38, 1.0, 1e-12)
     assert made._counting(nearly_all).tolist() == list(range(40))
+
+
+@pytest.mark.parametrize("system", [newton.EvaluationSystem, newton.RowSystem])
+def test_a_factor_made_in_chunks_is_the_whole(system, monkeypatch):
+    monkeypatch.setattr(newton, "_CHUNK", 7)
+    rng = np.random.default_rng(0)
+    matrix, d, e = rng.normal(size=(30, 20)), rng.uniform(0.5, 2, 30), rng.uniform(0.5, 2, 20)
+    made = system(matrix, matrix, d, e, np.ones(30 if system is newton.EvaluationSystem else 20), 1e-9)
+    size = 20 if system is newton.EvaluationSystem else 30
+    whole = np.column_stack([made._multiply(one) for one in np.eye(size)])
+    np.testing.assert_allclose(made.factor @ made.factor.T, whole, rtol=1e-9, atol=1e-9)
+    made.solve(rng.normal(size=30), rng.normal(size=20), 0.7)
+    assert made.steps == 0  # nothing is left for conjugate gradients
+
+
+@pytest.mark.parametrize(("below", "added"), [(0.0, 50), (1e-12, 5e4), (1e-9, 5e7), (1e-6, None)])
+def test_as_much_is_added_to_the_diagonal_as_a_factor_needs(below, added):
+    """Ones less a little on the diagonal have the eigenvalue -below, three times."""
+    made = newton.EvaluationSystem(np.eye(4), np.eye(4), np.ones(4), np.ones(4), np.ones(4), 1e-9)
+    kernel = np.ones((4, 4))
+    if added is None:
+        with pytest.raises(FloatingPointError, match="not positive definite"):
+            made._factorise(kernel, np.full(4, -below))
+        return
+    made._factorise(kernel, np.full(4, -below))
+    np.testing.assert_allclose(kernel.diagonal() - (1 - below), added * np.finfo(float).eps, rtol=0.05)
+    np.testing.assert_allclose(made.factor @ made.factor.T, kernel, atol=1e-15)
+    with pytest.raises(FloatingPointError):  # in single precision there is one attempt
+        made._factorise(np.ones((4, 4), dtype=np.float32), np.full(4, -1e-5))

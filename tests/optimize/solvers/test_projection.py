@@ -3,6 +3,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from cdvm.optimize.program import Program
+from cdvm.optimize.solvers import projection
 from cdvm.optimize.solvers.projection import project
 
 
@@ -63,3 +65,25 @@ def test_all_there_is_and_nothing():
     weights, shift = project(z, 0.0, upper=upper)
     assert weights.tolist() == [0.0, 0.0]
     assert np.clip(z - shift, 0, upper).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(("passes", "kind"), [(4, "plain"), (3, "from nearby"), (6, "upper")])
+def test_few_passes_are_enough(passes, kind, monkeypatch):
+    cases = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        z, upper = 3 * rng.normal(size=300), rng.uniform(0.1, 2, 300) if kind == "upper" else 1.0
+        weights, shift = project(z, 40.0, upper=upper)
+        cases.append((z, shift + 0.02 if kind == "from nearby" else None, upper, weights))
+    monkeypatch.setattr(projection, "_PASSES", passes)
+    for z, start, upper, weights in cases:
+        np.testing.assert_allclose(project(z, 40.0, start, upper)[0], weights, atol=1e-12)
+        if kind == "from nearby":
+            program = Program(np.ones((300, 1)), 40)
+            np.testing.assert_allclose(program.project(z, start)[0], weights, atol=1e-12)
+
+
+def test_a_start_from_which_no_weight_would_move_is_left():
+    weights, shift = project(np.array([5.0, 0.0, -5.0]), 1.5, shift=2.0)
+    np.testing.assert_allclose(weights, [1.0, 0.5, 0.0])
+    assert shift == pytest.approx(-0.5)

@@ -15,8 +15,8 @@ it has.
 
 One evaluation row in ten is held back. They say how much of the gain is real, and where they find the best
 set worse than the start, by more than two standard errors, the start is the answer. So it is where all
-evaluation rows together, asked plainly for right or wrong, do not find more right answers: the score
-searched by is smooth.
+evaluation rows together, asked plainly for right or wrong, find fewer right answers: the score searched by
+is smooth.
 """
 
 from __future__ import annotations

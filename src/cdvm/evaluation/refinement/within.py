@@ -43,7 +43,7 @@ def exchange_within(
         if conditions.fixed[0][block] or not room.chosen[block]:
             continue
         alike = wanted[(sizes[wanted] == sizes[block]) & ~room.chosen[wanted]][:_TRIED]
-        fits = alike[room.admits(alike, block)] if len(alike) else alike
+        fits = alike[room.admits(alike, block)]
         if not len(fits):
             continue
         room.remove(block)

@@ -115,7 +115,7 @@ def _first_rows(program: Program, count: int, warm: Solution | None) -> Rows:
     by_gain = np.argsort(-program.gains, kind="stable")
     half = max(program.n_needed, count // 2)
     others = by_gain[half:]
-    spread = others[np.linspace(0, len(others) - 1, count - half).astype(np.intp)] if len(others) else others
+    spread = others[np.linspace(0, len(others) - 1, count - half).astype(np.intp)]
     return np.unique(np.concatenate([by_gain[:half], spread]))
 
 

@@ -87,7 +87,7 @@ def _repaired(program: Program, blocks: Vector) -> Vector:
         rows, limits = np.concatenate([rows, total]), np.append(limits, rest + _ROUNDING * budget)
     bounds = [(max(0.0, a), max(b, 0.0)) for a, b in zip(low, high, strict=True)]
     bounds += [(max(0.0, -b), max(-a, 0.0)) for a, b in zip(low, high, strict=True)]
-    inside = {"A_ub": sparse.csr_array(np.hstack([rows, -rows])), "b_ub": limits} if len(rows) else {}
+    inside = {"A_ub": sparse.csr_array(np.hstack([rows, -rows])), "b_ub": limits}
     found = linprog(np.ones(2 * len(blocks)), **inside, **equal, bounds=bounds, method="highs")
     if found.x is None:
         raise InputError("the conditions cannot be met together with the budget: loosen one of them")
