@@ -221,3 +221,17 @@ def test_impossible_designs_are_refused_by_name(settings_, message):
 def test_known_bits_stay_the_same_between_versions():
     known = [2, 5, 12, 14, 16, 18, 23, 28, 29, 31, 33, 36]
     assert Design(40, 0.2, seed=42).take([0, 7]).rows(1).tolist() == known
+
+
+def test_models_two_apart_are_drawn_each_by_its_number():
+    design = Design(30, 0.2, seed=3)
+    whole = design.take(range(8)).members.toarray()
+    for numbers in ([0, 2], [1, 3, 5, 6], [7, 5]):
+        np.testing.assert_array_equal(design.take(numbers).members.toarray(), whole[numbers])
+
+
+def test_a_set_of_fixed_size_has_the_rows_of_the_smallest_keys():
+    keys = draw_words(4, RandomStream.MEMBERS, 0, 5, 3000)
+    subsets = Design(3000, 0.25, "fixed", seed=4).take(range(5))
+    for k in range(5):
+        assert subsets.rows(k).tolist() == sorted(np.argsort(keys[k])[:750].tolist())
