@@ -80,6 +80,7 @@ def test_a_class_that_came_later_is_kept_and_conditions_are_on_all_rows(frame, t
         (["--new-rows", "june.csv"], "--new-rows needs --store, where the models of the table are"),
         (["--new-rows", "june.csv", "--store", "s", "--method", "random"], "--new-rows needs --method cdvm"),
         (["--new-rows", "no.csv", "--store", "s"], "no.csv is not a file"),
+        (["--new-rows", "june.csv", "--store", "s", "--keep", "500"], "--keep 500"),
         (["--new-rows", "less.csv", "--store", "s"], "less.csv has no column 'hue'"),
         (["--new-rows", "more.csv", "--store", "s"], "more.csv has a further column 'price'"),
     ],

@@ -78,9 +78,10 @@ def choose_rows(
     features and labels of rows that came after those of the split, for :meth:`CDVM.update`.
     """
     asked = conditions or {}
+    n_rows = split.n_rows + sum(len(y) for _, y in arrivals)
+    for budget in budgets.values() if "costs" not in asked and not request.searches else ():
+        resolve_budget(budget, n_rows)
     if not arrivals:  # before anything is trained
-        for budget in budgets.values() if "costs" not in asked and not request.searches else ():
-            resolve_budget(budget, split.n_rows)
         conditions_on(split, **asked)
     with placed(request.cluster):
         if request.method == "cdvm":
