@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cdvm import __version__
 from cdvm.benchmark.claims import claims_of, marked_claims
-from perf import questions
+from perf import pages, questions
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -56,9 +56,10 @@ def test_numbers_are_those_of_the_results():
 
 
 def test_pages_of_measurements_are_those_of_their_lines():
-    folder = ROOT / "results" / "questions"
-    words = "python -m perf.questions --table"
-    assert (folder / "README.md").read_text(encoding="utf-8") == questions.page(folder), words
+    for name, made in {"questions": questions.page, "models": pages.page}.items():
+        folder = ROOT / "results" / name
+        words = f"python -m perf.{name} --table"
+        assert (folder / "README.md").read_text(encoding="utf-8") == made(folder), words
 
 
 def test_one_version():
