@@ -68,3 +68,18 @@ def test_a_store_knows_an_outcome_by_its_name_and_code(wine):
     # what a function inside a function does counts too
     inner = [lambda y, a: [b + 1 for b in a], lambda y, a: [b + 2 for b in a]]
     assert len({outcome_name(f, wine) for f in inner}) == 2
+
+
+def test_a_function_keeps_its_name_wherever_it_is_defined(wine):
+    assert outcome_name(_scores, wine).startswith(f"{__name__}._scores#")
+    source = "def f(y, a):\n    def inner(b):\n        return b + 1\n    return inner(a)"
+    twice = []
+    for _ in range(2):  # as a later run defines it again
+        exec(source, made := {"__name__": "mine"})
+        twice.append(outcome_name(made["f"], wine))
+    assert twice[0] == twice[1]
+    assert twice[0].startswith("mine.f#")
+
+
+def _scores(y, answers):
+    return answers

@@ -136,6 +136,7 @@ def test_models_that_saw_rows_leave_with_them(kind, asked):
     else:  # the same rows, where they are now
         table = [row for row in range(design.n_rows) if row not in gone]
         assert [table[row] for row in left.evaluation_rows] == [rows[j] for j in kept]
+        assert (left.manifest["evaluation_rows"] == "all") == (asked == "all")
     expected = manifest | {"design": left.design.describe(), "n_evaluation": len(kept)}
     assert {**left.manifest, "evaluation_rows": None} == {**expected, "evaluation_rows": None}
     assert made.manifest == manifest

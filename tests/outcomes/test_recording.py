@@ -28,6 +28,7 @@ from cdvm import (
     merge_stores,
     record_outcomes,
 )
+from cdvm.outcomes.recording import _notice_constant
 from cdvm.outcomes.store import Store, missing_ranges
 
 
@@ -388,6 +389,39 @@ def test_a_few_evaluation_rows_are_no_evidence_that_models_learn_nothing(wine, l
         warnings.simplefilter("error")
         record_outcomes(wine.out_of_bag([5]), learner, design, range(6), n_jobs=1)
         record_outcomes(wine.out_of_bag([1, 5, 8]), learner, design, range(6), n_jobs=1)
+
+
+@pytest.mark.parametrize(
+    ("constant", "evaluation", "noticed"),
+    [(90, 20, True), (89, 20, False), (82, 20, False), (1, 20, False), (100, 19, False), (100, 20, True)],
+)
+def test_nine_models_in_ten_that_learn_nothing_are_noticed(constant, evaluation, noticed, learner):
+    design = Design(50, 0.1)
+    bits = np.zeros((100, -(-evaluation // 8)), dtype=np.uint8)
+    outcomes = Outcomes(design, np.arange(100), bits, evaluation, np.arange(constant), {})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        _notice_constant(outcomes, learner)
+    assert [f"{constant} of 100 models" in str(warning.message) for warning in caught] == [True] * noticed
+
+
+def test_of_a_larger_store_only_the_models_asked_for_are_answered(wine, learner, design, whole, tmp_path):
+    whole.save(tmp_path / "s")
+    some = record_outcomes(wine, learner, design, range(20, 50), n_jobs=1, store=tmp_path / "s")
+    assert some.models.tolist() == list(range(20, 50))
+    assert (some.values() == whole.values()[20:50]).all()
+
+
+def test_a_store_says_which_data_it_is_of(wine, learner, design, whole):
+    assert whole.manifest["fingerprint"] == wine.fingerprint()
+
+
+def test_designs_of_tables_that_have_changed_are_refused(wine, learner):
+    n = wine.n_rows
+    for design in (Design(n + 1, 0.1).without(np.array([3])), Design(n - 1, 0.1).grown(1)):
+        assert design.n_rows == n
+        with pytest.raises(InputError, match="design is of a table that has changed since"):
+            record_outcomes(wine, learner, design, range(4), n_jobs=1)
 
 
 def test_margins_have_the_sign_of_right_and_wrong(wine, learner, design):

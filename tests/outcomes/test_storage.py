@@ -66,6 +66,14 @@ def test_directories_within_an_address():
     assert inside("s3://bucket/runs/", "one") == "s3://bucket/runs/one"
     assert inside("s3://bucket/runs", "one") == "s3://bucket/runs/one"
     assert inside("runs/", "one") == Path("runs/one")
+    assert inside("s3://bucket/X", "one") == "s3://bucket/X/one"
+
+
+def test_names_and_addresses_may_end_in_any_letter():
+    place, other = open_storage("memory://letters/runX/"), open_storage("memory://letters/run")
+    place.write("fileX", b"one")
+    assert (place.names(), other.names()) == (["fileX"], [])
+    assert place.read("fileX") == b"one"
 
 
 @pytest.mark.parametrize("address", ["{}", "file://{}", "memory://{}"])
@@ -155,6 +163,46 @@ def test_a_bucket_that_is_not_there_is_named(monkeypatch):
         place.read("a")
 
 
+class Racing(MemoryFileSystem):
+    """Another writer is faster than we are, and some servers know no way to refuse the second."""
+
+    exclusive = True
+
+    def exists(self, path, **kwargs):
+        return False  # it was not there when we looked
+
+    def pipe_file(self, path, value, mode="overwrite", **kwargs):
+        if mode == "create" and not self.exclusive:
+            raise TypeError("mode")
+        if mode == "create" and path in self.store:
+            raise FileExistsError(path)
+        return super().pipe_file(path, value, **kwargs)
+
+
+@pytest.mark.parametrize(("exclusive", "left"), [(True, b"first"), (False, b"second")])
+def test_a_file_that_comes_between_looking_and_writing(exclusive, left, monkeypatch):
+    place = open_storage(f"memory://racing/{exclusive}")
+    place._system = Racing()
+    monkeypatch.setattr(Racing, "exclusive", exclusive)
+    place.create("a", b"first")
+    assert place.read("a") == b"first"
+    place.create("a", b"second")
+    assert place.read("a") == left
+    assert place.names() == ["a"]
+
+
+def test_a_file_that_is_there_is_left_by_looking_alone(monkeypatch):
+    place = open_storage("memory://looked/at")
+    place.write("a", b"first")
+    asked = []
+    real = place._system.exists
+    monkeypatch.setattr(place._system, "exists", lambda path: asked.append(path) or real(path))
+    monkeypatch.setattr(place._system, "pipe_file", lambda *_, **__: pytest.fail("was written"))
+    place.create("a", b"second")
+    assert asked == ["/looked/at/a"]
+    assert place.read("a") == b"first"
+
+
 @pytest.mark.parametrize("address", ["memory://bucket/a", "simplecache::memory://bucket/b"])
 def test_directories_are_made_and_buckets_are_not(address, monkeypatch):
     place = open_storage(address)
@@ -165,3 +213,10 @@ def test_directories_are_made_and_buckets_are_not(address, monkeypatch):
     monkeypatch.setattr("cdvm.outcomes.storage._BUCKETS", frozenset(["memory"]))
     place.make()
     assert len(made) == 1
+
+
+def test_the_last_of_several_schemes_says_whether_there_is_a_bucket(monkeypatch):
+    place = open_storage("memory://bucket/a")
+    monkeypatch.setattr(place._system, "makedirs", lambda *_, **__: pytest.fail("was made"))
+    place.address = "zip://inner::s3://bucket/a.zip"
+    place.make()

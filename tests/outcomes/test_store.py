@@ -1,5 +1,6 @@
 """Stores that are deleted, taken over, damaged or forged."""
 
+import json
 import os
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from cdvm import Design, InputError, InputWarning, Outcomes, SklearnLearner, StoreError, record_outcomes
 from cdvm._runtime.files import machine_name
-from cdvm.outcomes.store import Chunk, Store, _checksum
+from cdvm.outcomes.store import Chunk, Store, _checksum, refuse_other
 
 NONE = np.empty(0, dtype=np.int64)
 
@@ -74,6 +75,21 @@ def test_a_store_begun_anew_for_the_same_run_takes_what_the_old_one_still_writes
     new = Store(tmp_path / "s", declared(1))
     old.write(chunk(0, 1))
     assert new.ranges() == [(0, 4)]
+
+
+def test_a_manifest_written_in_another_layout_is_the_same(tmp_path):
+    store = Store(tmp_path, declared(1))
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    (tmp_path / "manifest.json").write_text(json.dumps(dict(reversed(manifest.items()))))
+    store.write(chunk(0, 1))
+    assert Store(tmp_path, declared(1)).ranges() == [(0, 4)]
+
+
+def test_differences_are_named_where_one_side_has_no_parts():
+    with pytest.raises(StoreError, match=r"learner is 'ridge' there and \{'name': 'ridge'\} here"):
+        refuse_other("s", {"learner": "ridge"}, {"learner": {"name": "ridge"}})
+    with pytest.raises(StoreError, match=r"learner is \{'name': 'ridge'\} there and None here"):
+        refuse_other("s", {"learner": {"name": "ridge"}}, {})
 
 
 @pytest.mark.parametrize("exclusive", [True, False])
