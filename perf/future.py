@@ -4,8 +4,8 @@ lowrank    the program on T's leading singular vectors, from 5,000 and from 1,00
 parts      the rows in random parts, a program for each part of the budget
 scale      warm starts of the first-order method on 13,000 rows of letter
 pairs      effects of pairs of rows in the objective, against exchanging rows and retraining
-gradients  attributions by one Newton step of subset models, against memberships: the linear datamodelling
-           score, and the rows they choose
+gradients  attributions by one Newton step of subset models and by TRAK (``pip install traker``), against
+           memberships: the linear datamodelling score, and the rows they choose
 
 Converged logistic regression, 1,000 training (pairs: 200), 500 validation and up to 2,000 test rows; accuracy
 is that on the test rows, mean over tables and splits, with the standard error of the difference to the first
@@ -17,9 +17,11 @@ from __future__ import annotations
 import argparse
 import time
 from collections import defaultdict
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from scipy import stats
+from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from cdvm import CDVM, evaluate_sets, random_sets, refine
@@ -41,6 +43,7 @@ BUDGETS = (50, 100, 300)
 LEARNER = LogisticLearner()
 
 Lines = dict[str, list[float]]
+Fit = tuple[np.ndarray, np.ndarray]  # rows, and the model's weights with its intercept at the end
 
 
 def fitted(split: Split, n_models: int, seed: int, inclusion: float = 0.03) -> np.ndarray:
@@ -212,10 +215,10 @@ def gradients(table: str, seed: int, found: Lines) -> None:
     for name, values in (("right or wrong", right), ("margin", margins)):
         for count in (500, 5000):
             ways[f"memberships, {name}, {count:,} models"] = difference(M[:count], values[:count])
-    for count, inclusion in ((50, 0.03), (50, 0.5)):
-        ways[f"Newton steps of {count} models of {inclusion:.0%}"] = newton(
-            split, sign, X_val, count, inclusion, seed
-        )
+    for inclusion in (0.03, 0.5):
+        fits = subset_models(split, 50, inclusion, seed)
+        ways[f"Newton steps of 50 models of {inclusion:.0%}"] = newton(split, sign, X_val, fits)
+        ways[f"TRAK of 50 models of {inclusion:.0%}"] = trak(split, X_val, y_val, fits)
     for name, T in ways.items():
         told = M[test] @ T
         score = np.nanmean(
@@ -234,28 +237,62 @@ def difference(M: np.ndarray, C: np.ndarray) -> np.ndarray:
     return M.T @ C / np.maximum(count, 1) - (1 - M).T @ C / np.maximum(len(M) - count, 1)
 
 
-def newton(
-    split: Split, sign: np.ndarray, X_val: np.ndarray, count: int, inclusion: float, seed: int
-) -> np.ndarray:
-    """Mean over subset models of what one Newton step on each further row does to every margin."""
-    from sklearn.linear_model import LogisticRegression
-
-    rng = np.random.default_rng(seed)
-    design, asked = (np.column_stack([X, np.ones(len(X))]) for X in (split.X, X_val))
-    total, done = np.zeros((split.n_rows, len(X_val))), 0
-    while done < count:
+def subset_models(split: Split, count: int, inclusion: float, seed: int) -> list[Fit]:
+    """Converged models of random rows, and the rows."""
+    rng, found = np.random.default_rng(seed), []
+    while len(found) < count:
         rows = np.flatnonzero(rng.random(split.n_rows) < inclusion)
-        if len(np.unique(split.y[rows])) < 2:
-            continue
-        model = LogisticRegression(C=1.0).fit(split.X[rows], split.y[rows])
-        theta = np.append(model.coef_[0], model.intercept_[0])
+        if len(np.unique(split.y[rows])) == 2:
+            model = LogisticRegression(C=1.0).fit(split.X[rows], split.y[rows])
+            found.append((rows, np.append(model.coef_[0], model.intercept_[0])))
+    return found
+
+
+def newton(split: Split, sign: np.ndarray, X_val: np.ndarray, fits: list[Fit]) -> np.ndarray:
+    """Mean over subset models of what one Newton step on each further row does to every margin."""
+    design, asked = (np.column_stack([X, np.ones(len(X))]) for X in (split.X, X_val))
+    penalty = np.append(np.ones(split.X.shape[1]), 1e-6)
+    total = np.zeros((split.n_rows, len(X_val)))
+    for rows, theta in fits:
         p = 1 / (1 + np.exp(-design @ theta))
         inner = design[rows] * (p[rows] * (1 - p[rows]))[:, None]
-        penalty = np.append(np.ones(split.X.shape[1]), 1e-6)
         inverse = np.linalg.inv(design[rows].T @ inner + np.diag(penalty))
         total += ((split.y - p)[:, None] * design) @ inverse @ asked.T * sign
-        done += 1
-    return total / count
+    return total / len(fits)
+
+
+def trak(split: Split, X_val: np.ndarray, y_val: np.ndarray, fits: list[Fit]) -> np.ndarray:
+    """TRAK's scores by its authors' library, each subset model one of its checkpoints."""
+    import torch
+    from trak import TRAKer
+    from trak.projectors import BasicProjector, ProjectionType
+
+    def batch(X: np.ndarray, y: np.ndarray) -> list[torch.Tensor]:
+        return [torch.tensor(X, dtype=torch.float32), torch.tensor(y, dtype=torch.int64)]
+
+    def checkpoint(theta: np.ndarray) -> dict[str, torch.Tensor]:
+        both = torch.tensor(np.stack([-theta / 2, theta / 2]), dtype=torch.float32)
+        return {"weight": both[:, :-1].contiguous(), "bias": both[:, -1].contiguous()}
+
+    train, asked = batch(split.X, split.y), batch(X_val, y_val)
+    linear = torch.nn.Linear(split.X.shape[1], 2)
+    n_weights = sum(p.numel() for p in linear.parameters())
+    size = min(512, n_weights // 2)  # gradients of two opposite outputs are one
+    projector = BasicProjector(n_weights, size, 0, ProjectionType.normal, torch.device("cpu"), 1)
+    with TemporaryDirectory() as place:
+        traker = TRAKer(
+            model=linear, task="image_classification", train_set_size=split.n_rows, save_dir=place,
+            device="cpu", projector=projector, proj_dim=size, use_half_precision=False, logging_level=40,
+        )  # fmt: skip
+        states = [checkpoint(theta) for _, theta in fits]
+        for number, state in enumerate(states):
+            traker.load_checkpoint(state, model_id=number)
+            traker.featurize(batch=train, num_samples=split.n_rows)
+        traker.finalize_features()
+        for number, state in enumerate(states):
+            traker.start_scoring_checkpoint("asked", state, model_id=number, num_targets=len(y_val))
+            traker.score(batch=asked, num_samples=len(y_val))
+        return np.asarray(traker.finalize_scores("asked"), dtype=np.float64)
 
 
 def sizes(split: Split) -> list[int]:

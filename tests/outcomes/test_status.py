@@ -97,6 +97,8 @@ def test_the_rate_leaves_out_pauses_and_what_is_long_past():
     assert _rate(steady[::-1]) == pytest.approx(5.0)
     later = [(time + 40.0, models) for time, models in steady]  # a pause of 30, no more than 20 times 2
     assert _rate(steady + later) == pytest.approx(110 / 50)
+    later = [(time + 50.0, models) for time, models in steady]  # just that
+    assert _rate(steady + later) == pytest.approx(110 / 60)
     later = [(time + 51.0, models) for time, models in steady]
     assert _rate(steady + later) == pytest.approx(100 / 20)
     early = [(time - 500.0, 1000) for time, _ in steady]
