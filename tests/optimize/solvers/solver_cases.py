@@ -105,8 +105,8 @@ def distance(program, first, second):
     return program.gap(min(first, second), max(first, second))
 
 
-def brute_force(program):
-    """The best objective over all sets of S rows."""
+def brute_force(program, must=()):
+    """The best objective over all sets of S rows, or of those with some rows that must be kept."""
     matrix = program.attribution.dense()
     sets = itertools.combinations(range(program.n_rows), program.budget)
-    return max(program.objective_at(matrix[list(rows)].sum(axis=0)) for rows in sets)
+    return max(program.objective_at(matrix[list(rows)].sum(axis=0)) for rows in sets if {*must} <= {*rows})

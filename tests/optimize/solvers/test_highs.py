@@ -149,11 +149,38 @@ def test_the_gap_asked_for_is_the_one_that_is_proven():
     program = Program(KINDS["random"](np.random.default_rng(1), 20, 8), 6, 0.3)
     program = program.replace(kappa=0.2 * program.kappa)
     exact, rough = solve_milp(program, gap=0.0), solve_milp(program, gap=0.5)
-    assert exact.gap <= 1e-9
+    assert exact.gap <= 1e-7
     assert 1e-3 < rough.gap <= 0.5
     assert (exact.status, rough.status) == ("optimal", "optimal")
     assert rough.bound >= exact.objective >= rough.objective
     assert solve_lp(program).iterations > 0
+
+
+@pytest.mark.parametrize("alpha", [1e-8, 1e-6, 1e-3, 1e-2])
+@pytest.mark.parametrize("kept", [None, Conditions.of(12, keep=[4])])
+def test_a_small_alpha_is_solved_as_exactly_and_nothing_false_is_proven(alpha, kept):
+    """The objective is then far below HiGHS' tolerances, and so is what they allow on evaluation rows."""
+    for seed in range(5):
+        T = np.random.default_rng(seed).normal(size=(12, 9))
+        program = Program(T, 4, alpha, 2.0)
+        best = brute_force(program, must=[] if kept is None else [4])
+        solution = solve_milp(program.replace(conditions=kept))
+        assert solution.objective == pytest.approx(best, rel=1e-4)
+        assert solution.bound >= best * (1 - 1e-9)
+        relaxed = solve_lp(program.replace(conditions=kept))
+        assert relaxed.bound >= best * (1 - 1e-9)
+        assert relaxed.gap <= 1e-6
+        assert (solution.status == "optimal") == (alpha >= 1e-3)  # what is not proven is not said
+
+
+def test_of_an_exact_program_nodes_are_told():
+    program = Program(KINDS["random"](np.random.default_rng(1), 14, 9), 5)
+    told = []
+    for kept in (None, Conditions.of(14, keep=[3])):
+        exact, relaxed = (solver(program.replace(conditions=kept)) for solver in (solve_milp, solve_lp))
+        assert 0 <= exact.iterations < relaxed.iterations
+        told.append(exact.iterations)
+    assert max(told) == 1
 
 
 def test_nothing_is_printed(capfd):

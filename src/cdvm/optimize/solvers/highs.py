@@ -5,17 +5,20 @@ Columns are the weights and one excess per evaluation row, rows are the evaluati
     maximise   Σ_i alpha·(T1)_i w_i − (1 − alpha) Σ_j t_j
     subject to Σ_i T_ij w_i − t_j ≤ kappa,   Σ_i w_i = S,   0 ≤ w ≤ 1,   t ≥ 0
 
-HiGHS' tolerances are absolute, so it is given the program in units of its largest entry. Objective and bound
-of the answer are computed here, from T itself; only the bound of the mixed-integer program is HiGHS' own.
+HiGHS' tolerances are absolute, so it is given the program in units of its largest entry, and an objective
+that a small alpha makes small is enlarged. Objective and bound of the answer are computed here, from T
+itself; only the bound of the mixed-integer program is HiGHS' own, and what its tolerance may have gained on
+every evaluation row is added to it.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from cdvm.attribution.base import MatrixAttribution
@@ -29,6 +32,7 @@ from cdvm.optimize.solvers.units import in_units
 __all__ = ["solve_lp", "solve_milp"]
 
 _TOLERANCE = 1e-6  # HiGHS' own, on numbers of order one
+_EXACT = 1e-9  # how far an exact program's rows may be violated, each at its penalty
 
 
 def solve_lp(program: Program, *, time_limit: float | None = None) -> Solution:
@@ -53,11 +57,15 @@ def _solve(program: Program, *, integer: bool, time_limit: float | None, gap: fl
         model.setOptionValue("time_limit", float(time_limit))
     if gap is not None:
         model.setOptionValue("mip_rel_gap", float(gap))
-        model.setOptionValue("mip_abs_gap", 0.0)  # a small alpha makes a small objective
+        model.setOptionValue("mip_abs_gap", 0.0)
+        for option in ("mip_feasibility_tolerance", "primal_feasibility_tolerance"):
+            model.setOptionValue(option, _EXACT)
     scaled, exponent = in_units(
         program if isinstance(program.attribution, MatrixAttribution) else program.densified(), always=True
     )
     lp = _lp(highspy, scaled, integer)
+    small = max(0, -int(np.frexp(np.abs(scaled.rewards).max())[1]))  # a small alpha makes it so
+    lp.col_cost_ = np.ldexp(lp.col_cost_, small)
     model.passModel(lp)
     built = time.perf_counter()
     model.run()
@@ -68,72 +76,100 @@ def _solve(program: Program, *, integer: bool, time_limit: float | None, gap: fl
         "solve_seconds": solved - built,
         "method": "milp" if integer else "highs",
     }
+    answered = _Answered(
+        info=model.getInfo(),
+        solution=model.getSolution(),
+        integer=integer,
+        exponent=exponent,
+        enlarged=small,
+        slack=_EXACT * float(np.broadcast_to(scaled.penalties, scaled.n_evaluation).sum()),
+    )
     read = _plain_solution if program.conditions is None else _conditioned
-    answer = read(program, model, integer, exponent, ended)
+    answer = read(program, answered, ended)
     # entries of very different size can still mislead HiGHS about what it has reached
     return answer if answer.gap <= _TOLERANCE + (gap or 0.0) else replace(answer, status="limit")
 
 
-def _plain_solution(
-    program: Program, model: Any, integer: bool, exponent: int, ended: dict[str, Any]
-) -> Solution:
-    n, m = program.n_rows, program.n_evaluation
-    info, solution = model.getInfo(), model.getSolution()
+@dataclass(frozen=True, kw_only=True)
+class _Answered:
+    """What HiGHS says, in numbers of the program it was asked about.
+
+    T was divided by ``2**exponent``, and then the objective multiplied by ``2**enlarged``. ``slack`` is what
+    HiGHS' tolerance may have added to the former's objective.
+    """
+
+    info: Any
+    solution: Any
+    integer: bool
+    exponent: int
+    enlarged: int
+    slack: float
+
+    @property
+    def weights(self) -> NDArray[np.float64] | None:
+        """Weights, and whatever columns come after; None where an interrupted run has found nothing."""
+        return np.asarray(self.solution.col_value) if bool(self.solution.value_valid) else None
+
+    @property
+    def duals(self) -> NDArray[np.float64] | None:
+        """Of T's rows as they are, and of further ones in units; None where there are none."""
+        if self.integer or not bool(self.solution.dual_valid):
+            return None
+        return np.asarray(np.ldexp(self.solution.row_dual, -self.enlarged))
+
+    @property
+    def proof(self) -> float | None:
+        """A bound on the exact program."""
+        proof = np.ldexp(self.info.mip_dual_bound, -self.enlarged) + self.slack
+        return float(np.ldexp(proof, self.exponent)) if self.integer and np.isfinite(proof) else None
+
+    @property
+    def iterations(self) -> int:
+        """Nodes of an exact program, else steps."""
+        info = self.info
+        steps = info.simplex_iteration_count + info.ipm_iteration_count
+        return int(info.mip_node_count if self.integer else steps)
+
+
+def _plain_solution(program: Program, answered: _Answered, ended: dict[str, Any]) -> Solution:
     # an interrupted run may have found nothing: the rows of largest gain are a set, and lambda = 0 a bound
-    weights = program.greedy()
-    multipliers, bound = np.zeros(m), None
-    if bool(solution.value_valid):
-        weights = np.asarray(solution.col_value[:n])
-    if integer:
-        weights, bound = np.round(weights), _proof(info, exponent)
-    else:
+    found, duals = answered.weights, answered.duals
+    weights = program.greedy() if found is None else found[: program.n_rows]
+    multipliers = np.zeros(program.n_evaluation)
+    if duals is not None:
         # against a large kappa the last digits of duals that should be 0 spoil the bound
-        proven = bool(solution.dual_valid)
-        duals = [multipliers, np.asarray(solution.row_dual[:m])] if proven else [multipliers]
-        multipliers = min(duals, key=program.bound)
-    return finish(program, weights, multipliers, iterations=_iterations(info, integer), bound=bound, **ended)
+        multipliers = min(multipliers, duals[: program.n_evaluation], key=program.bound)
+    weights = np.round(weights) if answered.integer else weights
+    return finish(
+        program, weights, multipliers, iterations=answered.iterations, bound=answered.proof, **ended
+    )
 
 
-def _conditioned(
-    program: Program, model: Any, integer: bool, exponent: int, ended: dict[str, Any]
-) -> Solution:
+def _conditioned(program: Program, answered: _Answered, ended: dict[str, Any]) -> Solution:
     """The same where HiGHS knows the conditions as rows of its own."""
     conditions, m = program.conditions, program.n_evaluation
     assert conditions is not None
-    info, solution = model.getInfo(), model.getSolution()
-    if not bool(solution.value_valid):
+    found, duals, proof = answered.weights, answered.duals, answered.proof
+    if found is None:
         raise InputError("time_limit ended HiGHS before it found rows that meet the conditions: raise it")
-    n = conditions.members.shape[0]
-    blocks = np.asarray(solution.col_value[:n])
+    blocks = found[: conditions.members.shape[0]]
     reduced = reduce_program(program)
     multipliers = np.zeros(reduced.program.n_evaluation)
-    if not integer and bool(solution.dual_valid):
-        dual = np.asarray(solution.row_dual)
-        multipliers[:m] = dual[:m]
+    if duals is not None:
+        multipliers[:m] = duals[:m]
         for k, (g, sign) in enumerate(reduced.limits):
-            multipliers[m + k] = (
-                max(sign * float(np.ldexp(dual[m + 1 + g], exponent)), 0.0) / reduced.scale[k]
-            )
-    bound = _proof(info, exponent) if integer else None
-    found = Solution(
+            price = sign * float(np.ldexp(duals[m + 1 + g], answered.exponent))
+            multipliers[m + k] = max(price, 0.0) / reduced.scale[k]
+    whole = Solution(
         weights=blocks,
         multipliers=np.clip(multipliers, 0.0, reduced.program.penalties),
         objective=0.0,
-        bound=reduced.program.bound(multipliers) if bound is None else bound - reduced.constant,
+        bound=reduced.program.bound(multipliers) if proof is None else proof - reduced.constant,
         gap=0.0,
-        iterations=_iterations(info, integer),
+        iterations=answered.iterations,
         **ended,
     )
-    return conditioned_solution(reduced, np.round(blocks) if integer else blocks, found)
-
-
-def _proof(info: Any, exponent: int) -> float | None:
-    proof = float(np.ldexp(info.mip_dual_bound, exponent))
-    return proof if np.isfinite(proof) else None
-
-
-def _iterations(info: Any, integer: bool) -> int:
-    return int(info.mip_node_count if integer else info.simplex_iteration_count + info.ipm_iteration_count)
+    return conditioned_solution(reduced, np.round(blocks) if answered.integer else blocks, whole)
 
 
 def _lp(highspy: Any, program: Program, integer: bool) -> Any:
