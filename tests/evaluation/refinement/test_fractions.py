@@ -212,3 +212,19 @@ def test_draws_are_compared_as_the_metric_weighs_rows(rare):
     assert (
         np.diff(strata.score(found, scorer.rows)) > 0
     ).any()  # as they are, they would be in another order
+
+
+def test_every_round_weighs_rows_as_the_metric_does(rare, monkeypatch):
+    scorer = HeldOutScorer(rare, make_learner("ridge"), metric="balanced_accuracy", n_jobs=1)
+    strata = stratify(rare, np.random.default_rng(0).normal(0.5, 1, rare.n_rows))
+    score, asked = Strata.score, []
+
+    def noted(self, found, rows, weights=None):
+        asked.append((rows, weights))
+        return score(self, found, rows, weights)
+
+    monkeypatch.setattr(Strata, "score", noted)
+    learn_fractions(scorer, strata, 30, fits=96)
+    assert len(asked) == 3 + 1  # rounds, and the draws
+    assert len(np.unique(scorer.weights)) == 2
+    assert all(rows is scorer.rows and weights is scorer.weights for rows, weights in asked)

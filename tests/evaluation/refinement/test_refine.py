@@ -26,7 +26,7 @@ from cdvm import (
     refine,
     select_with,
 )
-from cdvm.evaluation.refinement.refine import check_options, default_fits
+from cdvm.evaluation.refinement.refine import _start, check_options, default_fits
 from cdvm.evaluation.refinement.scorer import HeldOutScorer
 from cdvm.evaluation.refinement.search import Search
 
@@ -429,3 +429,10 @@ def test_validation_rows_alone_have_the_say_where_they_are_asked_to(noisy):
 def test_the_score_is_that_of_the_metric_asked_for(noisy):
     found = refine(np.arange(20), noisy[0], "ridge", metric="f1", fits=60, n_jobs=1)
     assert found.score == HeldOutScorer(noisy[0], RidgeLearner(), metric="f1", n_jobs=1).score(found.rows, 1)
+
+
+def test_rows_that_are_given_took_no_time_to_choose(wine):
+    selection, rows = _start(wine.rows[[3, 1, 7]], wine)
+    assert selection.seconds == 0.0
+    assert rows.tolist() == [1, 3, 7]
+    assert selection.rows.tolist() == [1, 3, 7]
