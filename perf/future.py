@@ -117,16 +117,13 @@ def scale(table: str, seed: int, found: Lines) -> None:
     outcomes = record_outcomes(split, RidgeLearner(), design, range(1000), n_jobs=1, progress=False)
     base = Program(ImplicitAttribution.from_outcomes(outcomes), budget=1)
     programs = [base.replace(budget=round(b * split.n_rows), kappa="auto") for b in (0.01, 0.02, 0.05, 0.1)]
-    for method in ("first_order",):
-        for chained in (False, True):
-            warm, name = None, f"{method}, {'from the budget before' if chained else 'afresh'}"
-            for program in programs:
-                started = time.process_time()
-                start = {"warm": warm} if chained and warm is not None else {}
-                solution = solve(program, method, tolerance=1e-2, **start)
-                found[f"seconds, {name}"].append(time.process_time() - started)
-                found[f"gap, {name}"].append(solution.gap)
-                warm = solution
+    for chained, name in ((False, "afresh"), (True, "from the budget before")):
+        before = None
+        for program in programs:
+            started = time.process_time()
+            before = solve(program, "first_order", tolerance=1e-2, warm=before if chained else None)
+            found[f"seconds, {name}"].append(time.process_time() - started)
+            found[f"gap, {name}"].append(before.gap)
 
 
 def pairs(table: str, seed: int, found: Lines) -> None:

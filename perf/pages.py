@@ -107,7 +107,7 @@ def _counts(part: pd.DataFrame) -> list[str]:
         f"{', '.join(part.index.unique('dataset'))}: {len(splits)} settings, {_range(splits)} each.",
         f"Above the mean of random rows in {r['above']} of {r['settings']} "
         f"({r['above'] / r['settings']:.0%}), significantly below in {r['lost']};",
-        f"above every other method in {sum(first)} of {len(first)} ({np.mean(first or [0]):.0%});",
+        f"above every other method in {sum(first)} of {len(first)} ({np.mean(first or [False]):.0%});",
         f"above *all* rows in {beaten:.0%}.",
     ]
 

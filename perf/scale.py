@@ -145,7 +145,7 @@ def growth(n: str, models: str, limit: str) -> dict:
     marks = [time.perf_counter()]
     pruner.fit(X, y, *generated(2000, rng))
     marks.append(time.perf_counter())
-    type(pruner.attribution_).from_outcomes(pruner.outcomes_, compact=True)
+    ImplicitAttribution.from_outcomes(pruner.outcomes_, compact=True)
     marks.append(time.perf_counter())
     chosen = pruner.select(0.05)
     marks.append(time.perf_counter())

@@ -37,7 +37,7 @@ GAP = 1e-2
 def grid(matrix: np.ndarray, quick: bool) -> list[Program]:
     budgets = (50, 300) if quick else (50, 100, 150, 200, 250, 300)
     base = Program(matrix, budget=50)
-    automatic = {s: base.replace(budget=s, kappa="auto").cap for s in budgets}
+    automatic = {s: base.replace(budget=s, kappa="auto").kappa for s in budgets}
     return [
         base.replace(budget=s, alpha=a, kappa=f * automatic[s])
         for s, a, f in product(budgets, ALPHAS, FACTORS)
@@ -48,12 +48,12 @@ def solve_grid(programs: list[Program]) -> tuple[float, list[Solution]]:
     """All programs through solve_path: kappa depends on the budget, so one path a budget."""
     started = time.perf_counter()
     found: dict[tuple[float, float, float], Solution] = {}
-    for size in dict.fromkeys(p.size for p in programs):
-        kappas = dict.fromkeys(p.cap for p in programs if p.size == size)
+    for size in dict.fromkeys(p.budget for p in programs):
+        kappas = dict.fromkeys(p.kappa for p in programs if p.budget == size)
         for (_, alpha, kappa), solution in solve_path(programs[0], [size], ALPHAS, list(kappas)).items():
             found[size, alpha, float(kappa)] = solution
     elapsed = time.perf_counter() - started
-    return elapsed, [found[p.size, p.alpha, p.cap] for p in programs]
+    return elapsed, [found[p.budget, p.alpha, p.kappa] for p in programs]
 
 
 def with_cvxpy(programs: list[Program], most_seconds: float, **options: object) -> tuple[float, float, int]:
@@ -165,7 +165,7 @@ def section_d(args: argparse.Namespace) -> None:
 
 def integrality(name: str, programs: list[Program], solutions: list[Solution], limit: float) -> None:
     """The part of the loss that no set can avoid, where the mixed-integer program shows it."""
-    k = next(i for i, p in enumerate(programs) if p.size == 50 and p.alpha == 0.5) + 1
+    k = next(i for i, p in enumerate(programs) if p.budget == 50 and p.alpha == 0.5) + 1
     program, relaxed = programs[k], solutions[k]
     exact = solve(program, "milp", time_limit=limit)
     rows = top_rows(program, relaxed.weights)
@@ -191,7 +191,7 @@ def prepare(folder: str, n: str, models: str, evaluation: str) -> dict:
     marks = [time.perf_counter()]
     name, attribution = problems.fashion(int(n), int(models), int(evaluation))
     marks.append(time.perf_counter())
-    kappa = Program(attribution, budget=int(n) // 20).cap
+    kappa = Program(attribution, budget=int(n) // 20).kappa
     marks.append(time.perf_counter())
     thin = attribution.sparsify(0.05).matrix
     marks.append(time.perf_counter())
@@ -232,6 +232,7 @@ def with_pdlp(program: Program) -> tuple[Solution, str, float]:
     from ortools.pdlp.python import pdlp
 
     started = time.perf_counter()
+    assert isinstance(program.attribution, MatrixAttribution)
     n, m = program.attribution.shape
     matrix = program.attribution.matrix.astype(np.float64)
     evaluation = sparse.hstack([matrix.T, -sparse.eye_array(m)])

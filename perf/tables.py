@@ -202,7 +202,7 @@ def rare(titles: list[str], seed: int, models: int) -> Iterator[Line]:
             positive = blocks["class"].str.strip() == "positive"
             picked = rng.choice(np.flatnonzero(positive), 75, replace=False)
             rows = np.r_[np.flatnonzero(~positive), picked]
-            X, y = blocks.drop(columns="class").iloc[rows], positive.iloc[rows].astype(int).to_numpy()
+            X, y = blocks.drop(columns="class").iloc[rows], np.asarray(positive)[rows].astype(int)
         split = Split.from_arrays(X, y, validation="out_of_bag", test_size=0.3, random_state=seed)
         split = split.standardized()
         for way, settings in ways.items():
