@@ -34,11 +34,12 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 
 bench: $(VENV)/.bench
-	$(BIN)/python -m perf.learners
-	$(BIN)/python -m perf.solvers
+	$(BIN)/python -m perf.learners --out results/speed/learners.jsonl
+	$(BIN)/python -m perf.trees --out results/speed/trees.jsonl
+	$(BIN)/python -m perf.solvers --out results/speed/solvers.jsonl
 
 bench-valuation: $(VENV)/.dev $(PEER)/.installed
-	$(BIN)/python -m perf.valuation
+	$(BIN)/python -m perf.valuation --out results/speed/values.jsonl
 
 soak: $(VENV)/.soak
 	$(BIN)/python -m soak --rounds $(ROUNDS) --seed $(SEED)

@@ -10,7 +10,6 @@ JSON for each in ``cnn.jsonl``; what is there, of as many models, is not compute
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Iterator
 from itertools import groupby
@@ -25,9 +24,9 @@ from cdvm.attribution.implicit import ImplicitAttribution
 from cdvm.optimize.rounding import top_rows
 from cdvm.optimize.solvers.dispatch import solve
 from perf.fashion import BUDGETS, CUTOFFS, INCLUSION, MODELS, cnn_learner, components, images, parts_of
+from perf.kept import keep, read
 
 RANDOM = 3
-Line = dict[str, Any]
 
 
 def fill(options: argparse.Namespace) -> None:
@@ -92,13 +91,8 @@ def rows(options: argparse.Namespace) -> None:
         halves = dict(zip(("selection", "final"), scores.mean(axis=(1, 2)).tolist(), strict=True))
         by_network = " of T" in way
         line = {"way": way, "budget": budget, "rows": len(found), "models": models if by_network else 0}
-        with path.open("a") as file:
-            file.write(json.dumps(line | halves) + "\n")
+        keep(path, line | halves)
         print(line | halves, flush=True)
-
-
-def read(path: Path) -> list[Line]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def page(out: Path) -> str:

@@ -10,7 +10,6 @@ accuracy less that of today's constants, the mean over tables, splits and budget
 from __future__ import annotations
 
 import argparse
-import json
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from cdvm import CDVM, evaluate_sets, refine
 from cdvm.benchmark.protocol import Protocol, get_protocol
 from cdvm.evaluation.refinement import scorer, search
 from perf.data import tuning_split
+from perf.kept import keep, read
 
 TABLES = ("segment", "german", "phoneme", "optdigits", "page-blocks0", "fried", "digits")
 BUDGETS = (50, 200)
@@ -61,7 +61,7 @@ def changed(name: str) -> Iterator[None]:
 
 def measure(table: str, protocol: Protocol, number: int, out: Path) -> None:
     """Every variant that is not there yet, on one split of one table."""
-    done = {(r["variant"], r["budget"]) for r in lines(out) if _where(r) == (table, protocol.name, number)}
+    done = {(r["variant"], r["budget"]) for r in read(out) if _where(r) == (table, protocol.name, number)}
     split, learner = tuning_split(table, protocol, number), protocol.learner(table, number)
     test = (split.X_test, split.y_test)
     pruner = CDVM(
@@ -82,16 +82,11 @@ def measure(table: str, protocol: Protocol, number: int, out: Path) -> None:
             before, after = found[0].mean(axis=1).tolist()
             line = {"table": table, "protocol": protocol.name, "split": number, "budget": budget}
             line |= {"variant": name, "start": before, "refined": after, "fits": better.fits}
-            with out.open("a") as file:
-                file.write(json.dumps(line) + "\n")
+            keep(out, line)
 
 
 def _where(line: dict[str, Any]) -> tuple[str, str, int]:
     return line["table"], line["protocol"], line["split"]
-
-
-def lines(out: Path) -> list[dict[str, Any]]:
-    return [json.loads(text) for text in out.read_text().splitlines()] if out.exists() else []
 
 
 def summary(found: list[dict[str, Any]]) -> str:
@@ -135,7 +130,7 @@ def main() -> None:
                 for table in given.tables:
                     for protocol in given.protocols:
                         measure(table, get_protocol(protocol), number, given.out)
-    print(summary(lines(given.out)))
+    print(summary(read(given.out)))
 
 
 if __name__ == "__main__":

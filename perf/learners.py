@@ -13,12 +13,12 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
-import platform
 import subprocess
 import sys
 import time
 import tracemalloc
 from collections.abc import Callable
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -29,6 +29,7 @@ from cdvm.data.split import Split
 from cdvm.learners import Learner, make_learner
 from cdvm.sampling import Design, Subsets
 from perf import data, peers
+from perf.kept import keep, machine
 
 MOST_SECONDS = 10.0  # of one repeat of a peer
 REFERENCE_MODELS = 300
@@ -89,6 +90,9 @@ def compare(
         labels = peers.on_all_cores(reference, split, design.take(range(min(REFERENCE_MODELS, n_models))))
     agreement = (our_labels[: len(labels)] == labels).mean()
     ratio = peer_seconds / our_seconds
+    line = {"what": what, "data": label, "models": n_models, "inclusion": options.inclusion, "how": how}
+    line |= {"ours": our_seconds, "peer": peer_seconds, "agreement": agreement, "machine": machine()}
+    keep(options.out, line)
     print(
         f"{what:<28} {label:<36} {our_seconds:>8.3f} {peer_seconds:>8.1f} {ratio:>7.0f}x {goal:>5}x "
         f"{100 * agreement:>9.3f} %  {how}",
@@ -128,6 +132,7 @@ def main() -> None:
     parser.add_argument("--full", action="store_true", help="train all models of every peer")
     parser.add_argument("--models", type=int, default=None, help="models a line (default 5000)")
     parser.add_argument("--inclusion", type=float, default=0.03)
+    parser.add_argument("--out", type=Path, help="a file that lines of what is measured are added to")
     parser.add_argument("--growth", nargs=2, metavar=("LEARNER", "N"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.growth:
@@ -141,11 +146,10 @@ def tables(options: argparse.Namespace) -> None:
     from sklearn.linear_model import LogisticRegression, RidgeClassifier
     from sklearn.neighbors import KNeighborsClassifier
 
-    load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
     source = "CDVM_DATA_HOME" if data.home() else "bundled and generated data (CDVM_DATA_HOME is not set)"
     print(
         f"{options.models} models, inclusion {options.inclusion}, {data.N_TRAIN} / {data.N_EVALUATION} rows\n"
-        f"{os.cpu_count()} cores{load}, Python {platform.python_version()}, NumPy {np.__version__}\n"
+        f"{machine()}\n"
         f"{source}\n"
     )
     heads = f"{'ours s':>8} {'peer s':>8} {'ratio':>8} {'goal':>6} {'agreement':>11}  peer's time"

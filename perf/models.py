@@ -17,13 +17,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import time
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +38,7 @@ from cdvm.learners.relatives import proxy_for
 from cdvm.pruner.portfolio import Portfolio, Proposal
 from cdvm.sampling import seed_of
 from cdvm.selectors import select_rows, selector_options
+from perf.kept import keep, read
 from perf.libraries import LIBRARIES
 from perf.portfolio import principal
 
@@ -233,26 +232,12 @@ def measure_seconds(options: argparse.Namespace) -> None:
 SETTING = ("dataset", "rows", "noise", "split", "model")
 
 
-def read(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
 def setting_of(line: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(line[key] for key in SETTING)
 
 
-@cache
-def commit() -> str:
-    """Which sources a line is of."""
-    found = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
-    )
-    return found.stdout.strip()
-
-
 def _write(path: Path, setting: tuple[Any, ...], line: dict[str, Any]) -> None:
-    with path.open("a") as file:
-        file.write(json.dumps(dict(zip(SETTING, setting, strict=True)) | line | {"commit": commit()}) + "\n")
+    keep(path, dict(zip(SETTING, setting, strict=True)) | line)
     told = f"{line['accuracy']:.4f} {line.get('seconds', '')}"
     print(*setting, line["budget"], line["method"], told, flush=True)
 

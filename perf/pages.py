@@ -17,7 +17,8 @@ import pandas as pd
 from scipy.stats import ttest_rel
 
 from cdvm.benchmark.figures.style import GREY, legend_below, panels, print_style, save
-from perf.models import MODELS, PEERS, read
+from perf.kept import read
+from perf.models import MODELS, PEERS
 
 SETTING = ["rows", "noise", "dataset", "model", "budget"]
 _LONG = 0.01  # a way from random rows to all rows that is worth a percentage

@@ -11,7 +11,6 @@ Tables are those of ``tuning/`` in ``CDVM_DATA_HOME``; a line that is there is n
 from __future__ import annotations
 
 import argparse
-import json
 import time
 import warnings
 from collections import defaultdict
@@ -31,6 +30,7 @@ from cdvm.learners import ForestLearner, Learner, make_learner
 from cdvm.learners.relatives import proxy_for
 from cdvm.pruner.portfolio import Portfolio
 from perf.data import home
+from perf.kept import keep, read
 
 TABLES = (
     "phoneme",
@@ -124,7 +124,7 @@ def measure(split: Split, name: str, proxy: Learner | None, number: int, options
 
 
 def summarise(path: Path) -> None:
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines = read(path)
     ways = ["random", "program", "fractions", "kept", "all"]
     print(f"{'model':<10}{'budget':>7}{'n':>4}  " + "".join(f"{w:>11}" for w in ways) + "  closed  above")
     groups = defaultdict(list)
@@ -160,11 +160,7 @@ def main() -> None:
     if options.summary:
         return summarise(options.out)
     warnings.simplefilter("ignore")
-    done = set()
-    if options.out.exists():
-        for text in options.out.read_text().splitlines():
-            line = json.loads(text)
-            done.add((line["table"], line["split"], line["rows"], line["model"]))
+    done = {(line["table"], line["split"], line["rows"], line["model"]) for line in read(options.out)}
     for number in options.splits:
         for table in options.tables:
             split = load(table, options.rows, number, options.noise)
@@ -173,10 +169,8 @@ def main() -> None:
                     continue
                 proxy = None if options.proxy is None else make_learner(options.proxy)
                 found = list(measure(split, model, proxy, number, options))
-                with options.out.open("a") as file:
-                    for line in found:
-                        head = {"table": table, "split": number, "rows": options.rows, "model": model}
-                        file.write(json.dumps(head | line) + "\n")
+                head = {"table": table, "split": number, "rows": options.rows, "model": model}
+                keep(options.out, *(head | line for line in found))
                 told = (
                     f"{x['budget']:g}: {x['random']:.3f} {x['kept']:.3f} {x['way']} {x['seconds']:.0f}s;"
                     for x in found

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import json
 import os
 import time
 import warnings
@@ -31,6 +30,7 @@ from sklearn.preprocessing import StandardScaler
 
 from cdvm import CDVM, InputError, Subsets
 from cdvm.datasets import load_dataset
+from perf.kept import Line, keep, read
 
 TUNING = {"optdigits": "class", "fried": "binaryClass", "phoneme": "class", "page-blocks0": "class"}
 TABLES = {
@@ -44,8 +44,6 @@ TABLES = {
 SPENT = (0.05, 0.1, 0.2)
 N_MODELS = 1000
 FITS = 300  # of the set that is kept; 100 without each fold
-
-Line = dict[str, Any]
 
 
 def load(name: str, n_rows: int, number: int, others: int = 5000) -> tuple[Any, Any, Any, Any]:
@@ -236,13 +234,8 @@ def run(options: argparse.Namespace) -> None:
                     continue
                 head = {"table": name, "split": number, "n_rows": options.rows}
                 lines = [head | line for line in QUESTIONS[question](name, number, options.rows)]
-                with path.open("a") as file:
-                    file.writelines(json.dumps(line, default=float) + "\n" for line in lines)
+                keep(path, *lines)
                 print(question, lines[-1], flush=True)
-
-
-def read(path: Path) -> list[Line]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def page(out: Path) -> str:

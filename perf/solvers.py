@@ -29,6 +29,7 @@ from cdvm.optimize.solvers.base import Solution, finish
 from cdvm.optimize.solvers.dispatch import solve
 from cdvm.optimize.solvers.first_order import solve_first_order
 from perf import problems
+from perf.kept import keep, machine
 
 ALPHAS, FACTORS = (0.5, 0.3, 0.1), (0.5, 1.0, 2.0)
 GAP = 1e-2
@@ -89,6 +90,8 @@ def section_a(args: argparse.Namespace) -> None:
     print(f"   {'ours, solve_path':50s} {ours:8.1f} s", flush=True)
 
     def line(name: str, seconds: float, goal: str) -> None:
+        told = {"part": "grid", "programs": count, "what": name, "ours": ours, "peer": seconds}
+        keep(args.out, told | {"machine": machine()})
         print(f"   {name:50s} {seconds:8.1f} s {seconds / ours:7.1f}x goal {goal}", flush=True)
 
     started = time.perf_counter()
@@ -106,6 +109,7 @@ def section_a(args: argparse.Namespace) -> None:
         abs(s.objective - r.objective) / max(1.0, abs(r.objective))
         for s, r in zip(solutions, reference, strict=True)
     ]
+    keep(args.out, {"part": "objectives", "programs": count, "largest": max(off)})
     print(f"   objectives against HiGHS: largest relative difference {max(off):.1e} (goal 1e-6)", flush=True)
 
 
@@ -118,6 +122,7 @@ def section_b(args: argparse.Namespace) -> None:
         print("   " + ", ".join(f"{label} {made[key]:.0f} s" for label, key in parts), flush=True)
         for kind in ("implicit", "sparse", "pdlp"):
             r = child(kind, folder)
+            keep(args.out, {"part": "large", "shape": size} | r | {"machine": machine()})
             print(
                 f"   {r['name']:34s} {r['seconds']:7.1f} s ({r['cpu']:.1f} s of processor), "
                 f"gap {r['gap']:.2%}, {r['iterations']} iterations, "
@@ -288,6 +293,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes: does it run?")
     parser.add_argument("--full", action="store_true", help="slow peers on every program")
     parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
+    parser.add_argument("--out", type=Path, help="a file that lines of what is measured are added to")
     args = parser.parse_args()
     if args.child:
         run_child(args.child[0], args.child[1:])

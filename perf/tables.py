@@ -23,13 +23,13 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.stats import ttest_1samp
 
-Line = dict[str, Any]
+from perf import kept
+from perf.kept import Line
 
 HOME = Path(os.environ.get("CDVM_DATA_HOME", "data"))
 ADULT = (
@@ -249,8 +249,7 @@ PARTS: dict[str, tuple[Callable[..., Iterator[Line]], tuple[str, ...]]] = {
 
 
 def lines_of(out: Path) -> list[Line]:
-    path = out / "lines.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return kept.read(out / "lines.jsonl")
 
 
 def run(given: argparse.Namespace) -> None:
@@ -261,9 +260,8 @@ def run(given: argparse.Namespace) -> None:
             measure, titles = PARTS[part]
             left = [title for title in titles if (part, title, seed) not in done]
             for line in measure(left, seed, given.models) if left else ():
-                with (given.out / "lines.jsonl").open("a") as file:
-                    entry = {"part": part, "seed": seed, "models": given.models} | line
-                    file.write(json.dumps(entry, default=float) + "\n")
+                entry = {"part": part, "seed": seed, "models": given.models} | line
+                kept.keep(given.out / "lines.jsonl", entry)
                 print(entry, flush=True)
 
 

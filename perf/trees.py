@@ -14,9 +14,9 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
-import platform
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from cdvm.data.split import Split
 from cdvm.learners import BoostingLearner, ForestLearner, Learner, SklearnLearner, TreeLearner
 from cdvm.sampling import Design, Subsets
 from perf.data import home
+from perf.kept import keep, machine
 
 SHAPES = {  # features and classes
     "phoneme": (5, 2),
@@ -177,11 +178,14 @@ def compare(name: str, n_rows: int, size: int, options: argparse.Namespace) -> N
                 labels[peer] = run(split, models)
                 seconds[peer].append((time.perf_counter() - start) / len(models))
         each = {peer: min(times) for peer, times in seconds.items()}
+        told = {"table": name, "rows": split.n_rows, "size": size, "what": what, "ours": each["ours"]}
         line = f"{name:<13} {size:>5} {what:<13} {1e3 * each['ours']:>8.2f}"
         for peer, (_, models) in runs.items():
             if peer != "ours":
                 both = [accuracy(split, models, labels[p][: len(models)]) for p in ("ours", peer)]
                 line += f"   {peer} {each[peer] / each['ours']:>5.0f}x  {both[0]:.3f} / {both[1]:.3f}"
+                more = {"peer": peer, "theirs": each[peer], "models": len(models), "accuracies": both}
+                keep(options.out, told | more | {"machine": machine()})
         print(line, flush=True)
 
 
@@ -194,9 +198,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=4.0, help="of one repeat of a peer, about")
     parser.add_argument("--trees", type=int, default=50, help="of a forest")
     parser.add_argument("--rounds", type=int, default=50, help="of boosting")
+    parser.add_argument("--out", type=Path, help="a file that lines of what is measured are added to")
     options = parser.parse_args()
-    load_ = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
-    print(f"{os.cpu_count()} cores{load_}, Python {platform.python_version()}, NumPy {np.__version__}")
+    print(machine())
     print(
         f"{options.rows} rows; milliseconds a model, all cores; peers in multiples; accuracy ours / theirs\n"
     )

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -32,6 +31,7 @@ from cdvm.valuation.out_of_bag import out_of_bag
 from cdvm.valuation.shapley import shapley
 from cdvm.valuation.stopping import rank_correlation
 from perf import data
+from perf.kept import keep, machine
 from perf.learners import timed
 
 PEER = Path(".venv-peer") / ("Scripts" if os.name == "nt" else "bin") / "python"
@@ -90,7 +90,7 @@ def with_pydvl(line: Line, split: Split, count: int, folder: str) -> tuple[float
         return float(found["seconds"]), found["values"]
 
 
-def compare(line: Line, split: Split, full: bool) -> None:
+def compare(line: Line, split: Split, full: bool, out: Path | None) -> None:
     count = line.samples if full else line.few
     line.ours(split, line.samples, 0)
     our_seconds, ours = timed(lambda: line.ours(split, line.samples, 0), 3)
@@ -100,10 +100,12 @@ def compare(line: Line, split: Split, full: bool) -> None:
     scaled = seconds * line.samples / count
     how = f"~ from {count} {line.unit} in {seconds:.0f} s" if count < line.samples else "in full"
     fits = line.samples * (split.n_rows if line.unit == "orders" else 1)
+    correlation, at_best = (rank_correlation(ours.values, other) for other in (theirs, again.values))
+    told = {"what": line.name, "fits": fits, "ours": our_seconds, "peer": scaled, "how": how}
+    keep(out, told | {"correlation": correlation, "at_best": at_best, "machine": machine()})
     print(
         f"{line.name:<28} {fits:>9} {our_seconds:>8.2f} {scaled:>8.1f} {scaled / our_seconds:>7.0f}x "
-        f"{GOAL:>5}x {rank_correlation(ours.values, theirs):>10.3f} "
-        f"{rank_correlation(ours.values, again.values):>8.3f}  {how}",
+        f"{GOAL:>5}x {correlation:>10.3f} {at_best:>8.3f}  {how}",
         flush=True,
     )
 
@@ -118,6 +120,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m perf.valuation", description=__doc__)
     parser.add_argument("--full", action="store_true", help="give pyDVL as many samples as ours")
     parser.add_argument("--only", nargs="+", metavar="METHOD", help="of " + ", ".join(x.peer for x in LINES))
+    parser.add_argument("--out", type=Path, help="a file that lines of what is measured are added to")
     options = parser.parse_args()
     if not PEER.exists():
         sys.exit(
@@ -125,10 +128,9 @@ def main() -> None:
             "make bench-valuation sets it up and runs this"
         )
     label, split = data.load("pol" if data.home() else "digits")
-    load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
     print(
         f"{label}, {split.n_rows} / {len(split.y_val)} rows, logistic regression with C = {MODEL.C:g}\n"
-        f"{os.cpu_count()} cores{load}, Python {platform.python_version()}, NumPy {np.__version__}\n"
+        f"{machine()}\n"
     )
     print(
         f"{'method':<28} {'fits':>9} {'ours s':>8} {'pyDVL s':>8} {'ratio':>8} {'goal':>6} "
@@ -136,7 +138,7 @@ def main() -> None:
     )
     for line in LINES:
         if options.only is None or line.peer in options.only:
-            compare(line, split, options.full)
+            compare(line, split, options.full, options.out)
     pruning(split)
 
 
