@@ -32,6 +32,7 @@ from cdvm.optimize.solvers.units import in_units
 __all__ = ["solve_lp", "solve_milp"]
 
 _TOLERANCE = 1e-6  # HiGHS' own, on numbers of order one
+_MOST_ENLARGED = 30  # powers of two, of an objective that a small alpha makes small
 _EXACT = 1e-9  # how far an exact program's rows may be violated, each at its penalty
 
 
@@ -64,7 +65,7 @@ def _solve(program: Program, *, integer: bool, time_limit: float | None, gap: fl
         program if isinstance(program.attribution, MatrixAttribution) else program.densified(), always=True
     )
     lp = _lp(highspy, scaled, integer)
-    small = max(0, -int(np.frexp(np.abs(scaled.rewards).max())[1]))  # a small alpha makes it so
+    small = int(np.clip(-np.frexp(np.abs(scaled.rewards).max())[1], 0, _MOST_ENLARGED))
     lp.col_cost_ = np.ldexp(lp.col_cost_, small)
     model.passModel(lp)
     built = time.perf_counter()
@@ -82,12 +83,19 @@ def _solve(program: Program, *, integer: bool, time_limit: float | None, gap: fl
         integer=integer,
         exponent=exponent,
         enlarged=small,
-        slack=_EXACT * float(np.broadcast_to(scaled.penalties, scaled.n_evaluation).sum()),
+        slack=_EXACT * _binding_penalties(scaled),
     )
     read = _plain_solution if program.conditions is None else _conditioned
     answer = read(program, answered, ended)
     # entries of very different size can still mislead HiGHS about what it has reached
     return answer if answer.gap <= _TOLERANCE + (gap or 0.0) else replace(answer, status="limit")
+
+
+def _binding_penalties(program: Program) -> float:
+    """Penalties of the evaluation rows that some set gives more than their cap."""
+    gains = np.sort(np.maximum(program.attribution.dense(), 0.0), axis=0)[-program.n_needed :]
+    binding = gains.sum(axis=0) > program.caps
+    return float(np.broadcast_to(program.penalties, binding.shape)[binding].sum())
 
 
 @dataclass(frozen=True, kw_only=True)
