@@ -1,3 +1,5 @@
+import warnings
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from cdvm.attribution.implicit import ImplicitAttribution
 from cdvm.errors import InputError
 from cdvm.optimize.conditions import Conditions
 from cdvm.optimize.program import Program
-from cdvm.optimize.solvers.highs import solve_lp, solve_milp
+from cdvm.optimize.solvers.highs import _binding_penalties, solve_lp, solve_milp
 
 
 def through_cvxpy(program):
@@ -171,6 +173,25 @@ def test_a_small_alpha_is_solved_as_exactly_and_nothing_false_is_proven(alpha, k
         assert relaxed.bound >= best * (1 - 1e-9)
         assert relaxed.gap <= 1e-6
         assert (solution.status == "optimal") == (alpha >= 1e-3)  # what is not proven is not said
+
+
+def test_a_slack_is_for_evaluation_rows_that_some_set_gives_too_much():
+    T = np.array([[2.0, 1.0, -9.0, 3.0], [2.0, 1.0, -9.0, -3.0], [-8.0, 1.0, 2.0, -3.0]])
+    # of two rows at most 4, 2, 2, 3
+    for kappa, binding in ((1.9, 4), (2.0, 2), (3.5, 1), (4.0, 0)):
+        assert _binding_penalties(Program(T, 2, 0.25, kappa)) == pytest.approx(0.75 * binding)
+    weighted = Program(T, 2, 0.25, 2.0, importance=np.array([4.0, 1.0, 1.0, 2.0]))
+    assert _binding_penalties(weighted) == pytest.approx(0.75 * (4 + 2))
+
+
+@pytest.mark.parametrize("alpha", [5e-324, 1e-300, 1e-12])
+def test_an_alpha_next_to_nothing_is_no_error(alpha):
+    T = np.random.default_rng(0).normal(size=(9, 5))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        solution = solve_milp(Program(T, 3, alpha, 0.5))
+    assert solution.weights.sum() == 3
+    assert solution.bound >= solution.objective
 
 
 def test_of_an_exact_program_nodes_are_told():
