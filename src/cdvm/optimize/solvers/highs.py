@@ -148,9 +148,9 @@ def _plain_solution(program: Program, answered: _Answered, ended: dict[str, Any]
         # against a large kappa the last digits of duals that should be 0 spoil the bound
         multipliers = min(multipliers, duals[: program.n_evaluation], key=program.bound)
     weights = np.round(weights) if answered.integer else weights
-    return finish(
-        program, weights, multipliers, iterations=answered.iterations, bound=answered.proof, **ended
-    )
+    proof = answered.proof
+    bound = None if proof is None else min(proof, program.bound(multipliers))
+    return finish(program, weights, multipliers, iterations=answered.iterations, bound=bound, **ended)
 
 
 def _conditioned(program: Program, answered: _Answered, ended: dict[str, Any]) -> Solution:
@@ -172,7 +172,7 @@ def _conditioned(program: Program, answered: _Answered, ended: dict[str, Any]) -
         weights=blocks,
         multipliers=np.clip(multipliers, 0.0, reduced.program.penalties),
         objective=0.0,
-        bound=reduced.program.bound(multipliers) if proof is None else proof - reduced.constant,
+        bound=min(reduced.program.bound(multipliers), np.inf if proof is None else proof - reduced.constant),
         gap=0.0,
         iterations=answered.iterations,
         **ended,
