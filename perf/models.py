@@ -33,8 +33,10 @@ from cdvm.evaluation.comparison import random_sets
 from cdvm.evaluation.difficulty import ease_of_rows, errors_of_rows, residuals_of_rows
 from cdvm.evaluation.refinement.fractions import stratify
 from cdvm.evaluation.scoring import evaluate_sets
+from cdvm.evaluation.synthetic import with_synthetic_rows
 from cdvm.learners import Learner, make_learner
 from cdvm.learners.relatives import proxy_for
+from cdvm.pruner.grounds import Grounds
 from cdvm.pruner.portfolio import Portfolio, Proposal
 from cdvm.sampling import seed_of
 from cdvm.selectors import select_rows, selector_options
@@ -162,8 +164,9 @@ class Cell:
             lambda: CDVM(proxy, effort="low", random_state=self.number, **self.jobs).fit_split(self.split),
         )
         strata = stratify(self.split, self.said("ease", proxy))
-        effort = self.options.effort
-        ways = Shared(self.split, self.learner, self.split, proxy, strata, effort, **own, memory=self.memory)
+        shown = self.memory.get("synthetic", lambda: with_synthetic_rows(self.split, **own))
+        grounds = Grounds(shown, shown, strata, given=0)
+        ways = Shared(grounds, self.learner, proxy, self.options.effort, **own, memory=self.memory)
         proposals = self.memory.get(("proposals", name, budget), lambda: ways.propose(pruner.select(budget)))
         keep = ways.decide(proposals)
         seconds = self.memory.clock() - started

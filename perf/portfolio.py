@@ -23,11 +23,10 @@ from sklearn.neural_network import MLPClassifier
 
 from cdvm import CDVM
 from cdvm.data.split import Split
-from cdvm.evaluation.difficulty import ease_of_rows
-from cdvm.evaluation.refinement.fractions import stratify
 from cdvm.evaluation.scoring import evaluate_sets
 from cdvm.learners import ForestLearner, Learner, make_learner
 from cdvm.learners.relatives import proxy_for
+from cdvm.pruner.grounds import find_grounds
 from cdvm.pruner.portfolio import Portfolio
 from perf.data import home
 from perf.kept import keep, read
@@ -90,13 +89,11 @@ def measure(split: Split, name: str, proxy: Learner | None, number: int, options
     proxy = proxy or proxy_for(learner)
     started = time.perf_counter()
     pruner = CDVM(proxy, effort="low", random_state=number, n_jobs=options.jobs).fit_split(split)
-    strata = stratify(split, ease_of_rows(split, proxy, seed=number, n_jobs=options.jobs))
+    grounds = find_grounds(split, split, proxy, seed=number, n_jobs=options.jobs)
     shared = time.perf_counter() - started
     test = [(split.X_test, split.y_test)]
     everything = evaluate_sets(split, learner, [np.arange(split.n_rows)], *test, n_jobs=options.jobs).item()
-    portfolio = Portfolio(
-        split, learner, split, proxy, strata, options.effort, seed=number, n_jobs=options.jobs
-    )
+    portfolio = Portfolio(grounds, learner, proxy, options.effort, seed=number, n_jobs=options.jobs)
     for budget in options.budgets:
         started = time.perf_counter()
         proposals = portfolio.propose(pruner.select(budget))

@@ -29,7 +29,8 @@ class Candidate:
     ----------
     name : str
     score : float
-        Of the model the rows are for, on the rows outside the set and comparable between sets.
+        Of the model the rows are for, on the rows outside the set and comparable between sets; for classes,
+        what it gains on random sets is also that on synthetic rows, see :mod:`cdvm.evaluation.synthetic`.
     standard_error : float
         Of its gain over random sets, for the evaluation rows being a sample.
     fits : int

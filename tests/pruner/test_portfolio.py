@@ -15,7 +15,8 @@ from cdvm.evaluation.refinement.fractions import stratify
 from cdvm.evaluation.refinement.scorer import RowScores
 from cdvm.learners import make_learner
 from cdvm.pruner import portfolio
-from cdvm.pruner.portfolio import Portfolio, Proposal, _leaderboard, compare_with_chance, find_strata
+from cdvm.pruner.grounds import Grounds, find_grounds
+from cdvm.pruner.portfolio import Portfolio, Proposal, _leaderboard, compare_with_chance
 
 
 class Counted(ClassifierMixin, BaseEstimator):
@@ -204,13 +205,8 @@ def test_no_class_is_left_out():
     y = np.r_[np.zeros(150, int), np.ones(147, int), np.full(3, 2)]
     X = rng.normal(size=(300, 3)) + y[:, None]
     pruner = CDVM("ridge", n_models=100, n_jobs=1, random_state=0).fit(X, y)
-    ways = Portfolio(
-        pruner.split_,
-        pruner.learner_,
-        pruner.split_,
-        pruner.proxy_,
-        find_strata(pruner.split_, pruner.proxy_),
-    )
+    grounds = find_grounds(pruner.split_, pruner.split_, pruner.proxy_, n_jobs=1)
+    ways = Portfolio(grounds, pruner.learner_, pruner.proxy_)
     proposals = ways.propose(pruner.select(12))
     assert all(np.bincount(y[p.selection.indices], minlength=3).min() >= 2 for p in proposals)
     assert np.bincount(y[pruner.select(12).indices], minlength=3).min() >= 2
@@ -301,5 +297,5 @@ def test_where_nothing_is_better_random_rows_are_kept(moons):
 )
 def test_searches_take_as_many_models_as_their_rows_allow(moons, proxy, size, fits):
     split, learner = Split.from_arrays(*moons, validation="out_of_bag", random_state=0), make_learner(proxy)
-    ways = Portfolio(split, learner, split, learner, stratify(split, np.arange(300.0)))
+    ways = Portfolio(Grounds(split, split, stratify(split, np.arange(300.0))), learner, learner)
     assert ways._affordable(3000, size) == fits

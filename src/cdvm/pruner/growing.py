@@ -208,7 +208,7 @@ class Growing(Reporter):
             fitted["feature_names_in_"] = np.asarray(columns, dtype=object)
         if split.classes is not None:
             fitted["classes_"] = split.classes
-        own = ("_rows", "_plan", "_stores", "_changes", "_base", "_kept", "_strata", "_evaluation")
+        own = ("_rows", "_plan", "_stores", "_changes", "_base", "_kept", "_grounds")
         old = {name for name in vars(self) if name.endswith("_") or name in own}
         self.__dict__ = {name: value for name, value in vars(self).items() if name not in old} | fitted
         return self

@@ -5,16 +5,16 @@ few, fractions over strata of difficulty where they are many, exchanges by retra
 sometimes nothing beats chance. A cheap *proxy* trains the thousands of models that propose; the user's own
 model, the *principal*, is trained on each proposal, and on random rows, and decides.
 
-All are scored on the rows outside them. With u_j the mean outcome of the random sets without row *j*, a set's
-score is the mean of u plus its mean gain on u, each stratum of difficulty and class counting by its size. So
-a set that holds the hard rows gains nothing by not being asked about them, and loses nothing either: what it
-gains on those left counts for all. The best goes on to be refined by the proxy, and is compared once more.
+All are scored on the rows outside them and on synthetic ones (:mod:`cdvm.evaluation.synthetic`). With u_j the
+mean outcome of the random sets without row *j*, a set's score is the mean of u over real rows plus its mean
+gain on u, each stratum of difficulty and class, and the synthetic rows, counting by their size. So a set that
+holds the hard rows gains nothing by not being asked about them, and loses nothing either: what it gains on
+those left counts for all. The best goes on to be refined by the proxy, and is compared once more.
 """
 
 from __future__ import annotations
 
 import time
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -23,12 +23,8 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from cdvm._runtime.progress import Progress
-from cdvm.data.split import Split
-from cdvm.errors import InputWarning
 from cdvm.evaluation.comparison import random_sets
-from cdvm.evaluation.difficulty import ease_of_rows
-from cdvm.evaluation.domain import told_apart
-from cdvm.evaluation.refinement.fractions import Strata, learn_fractions, stratify
+from cdvm.evaluation.refinement.fractions import learn_fractions
 from cdvm.evaluation.refinement.refine import default_fits, refine
 from cdvm.evaluation.refinement.scorer import HeldOutScorer, RowScores
 from cdvm.learners import (
@@ -42,21 +38,18 @@ from cdvm.learners import (
 from cdvm.optimize.conditions import Conditions
 from cdvm.optimize.room import random_sets_within
 from cdvm.optimize.rounding import class_floors, with_classes
+from cdvm.pruner.grounds import Evaluation, Grounds
 from cdvm.selection import Candidate, Selection
 
 __all__ = [
     "EFFORTS",
     "Effort",
-    "Evaluation",
     "Portfolio",
     "Proposal",
     "compare_with_chance",
-    "find_strata",
-    "who_evaluates",
 ]
 
 Effort = Literal["low", "medium", "high"]
-Evaluation = Literal["all", "validation"]
 EFFORTS: dict[Effort, float] = {"medium": 1.0, "high": 4.0}  # times the models of a search
 
 _RANDOM = 8  # random sets that the others must beat
@@ -67,25 +60,6 @@ _LEAST_FITS = 128
 _ONE_BY_ONE = 1000  # models of a search that are not trained together, at most
 _NOTHING = 1e-12  # of a weight
 _OF_A_CLASS = 2  # rows at least, of those drawn
-
-
-def find_strata(split: Split, proxy: Learner, **options: Any) -> Strata:
-    """Training rows by how hard they are for the proxy, and class; options are seed, n_jobs and progress."""
-    return stratify(split, ease_of_rows(split, proxy, **options))
-
-
-def who_evaluates(split: Split, *, seed: int = 0) -> Evaluation:
-    """All rows that a set leaves out, or validation rows alone where they are of another kind."""
-    area = told_apart(split, seed=seed)
-    if area is None:
-        return "all"
-    warnings.warn(
-        "validation rows are of another kind than the training rows (a forest tells them apart, area under "
-        f"the ROC curve {area:.2f}): they alone say which rows are better",
-        InputWarning,
-        stacklevel=2,
-    )
-    return "validation"
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,14 +83,12 @@ class Portfolio:
 
     Attributes
     ----------
-    split : Split
-        The rows as the principal sees them.
+    grounds : Grounds
+        What sets are compared on.
     principal : Learner
         The model that decides.
-    proxy_split, proxy : Split and Learner
-        The same rows as the model that searches sees them, and that model.
-    strata : Strata
-        Training rows by difficulty and class.
+    proxy : Learner
+        The model that searches.
     effort : {"medium", "high"}
     seconds : float or None
         Time for the searches of a budget, about.
@@ -126,15 +98,11 @@ class Portfolio:
     metric : str, scorer or None
         What sets are compared by. One that is no mean over rows (F1, ROC AUC, a scorer) is compared by right
         answers, with classes of one size where that is nearer to it.
-    evaluation : {"all", "validation"}
-        Who says what is better, see :func:`who_evaluates`.
     """
 
-    split: Split
+    grounds: Grounds
     principal: Learner
-    proxy_split: Split
     proxy: Learner
-    strata: Strata
     effort: Effort = "medium"
     seconds: float | None = None
     seed: int = 0
@@ -142,11 +110,10 @@ class Portfolio:
     progress: bool | None = None
     conditions: Conditions | None = None
     metric: Any = None
-    evaluation: Evaluation = "all"
 
     def choose(self, program: Selection) -> Selection:
         """The best of what the program chose, and of the other ways to choose as many rows."""
-        if len(program) == self.split.n_rows:
+        if len(program) == self.grounds.split.n_rows:
             return program
         started = time.perf_counter()
         found = self.decide(self.propose(program))
@@ -158,21 +125,22 @@ class Portfolio:
         if self.conditions is not None:
             drawn = random_sets_within(self.conditions, len(program), _RANDOM, seed=self.seed)
         else:
-            drawn = random_sets(self.split.n_rows, len(program), _RANDOM, seed=self.seed)
+            drawn = random_sets(self.grounds.split.n_rows, len(program), _RANDOM, seed=self.seed)
             starts += self._by_fractions(len(program))
         return [*(Proposal(self._of(rows, "random")) for rows in drawn), *starts]
 
     def decide(self, proposals: list[Proposal]) -> Selection:
         """The proposal that is best for the principal, refined where that is better still."""
-        scorer = self._scorer(self.split, self.principal)
+        scorer = self._scorer(self.principal)
         with Progress("comparing ways to choose", len(proposals), enabled=self.progress) as bar:
             outcomes = scorer.score_rows(_sets(proposals), bar=bar)
-        strata = self.strata.of_evaluation(scorer.rows, outcomes.scores.shape[1])
-        scores, _ = compare_with_chance(outcomes, strata, scorer.weights)
+        strata = self.grounds.strata.of_evaluation(scorer.rows, outcomes.scores.shape[1])
+        real = self._real(len(strata))
+        scores, _ = compare_with_chance(outcomes, strata, scorer.weights, real)
         refined = [self._refined(proposals[k]) for k in self._to_refine(proposals, scores)]
         proposals = [*proposals, *refined]
         outcomes = _joined(outcomes, scorer.score_rows(_sets(refined)))
-        scores, errors = compare_with_chance(outcomes, strata, scorer.weights)
+        scores, errors = compare_with_chance(outcomes, strata, scorer.weights, real)
         best = int(np.argmax(scores))
         board = _leaderboard(proposals, scorer.level + scores, errors, best)
         return replace(
@@ -191,10 +159,12 @@ class Portfolio:
         return [k for k in order if k in firsts.values()][:2]
 
     def _by_fractions(self, size: int) -> list[Proposal]:
-        started, scorer = time.perf_counter(), self._scorer(self.proxy_split, self.proxy)
+        started = time.perf_counter()
+        # labels of rows outside take part in the strata, so synthetic rows alone say what a stratum is worth
+        scorer = self._scorer(self.proxy, None if self.grounds.given is None else "validation")
         sets = learn_fractions(
             scorer,
-            self.strata,
+            self.grounds.strata,
             size,
             fits=int(self._affordable(_FRACTIONS, size) * EFFORTS[self.effort]),
             seconds=self._share,
@@ -204,7 +174,7 @@ class Portfolio:
         return [Proposal(self._of(rows, "fractions"), scorer.fits, seconds) for rows in sets]
 
     def _refined(self, start: Proposal) -> Proposal:
-        started, split = time.perf_counter(), self.proxy_split
+        started, split = time.perf_counter(), self.grounds.proxy_split
         refined = refine(
             start.selection,
             split,
@@ -212,7 +182,7 @@ class Portfolio:
             fits=int(self._refining_fits(len(start.selection)) * EFFORTS[self.effort]),
             seconds=self._share,
             metric=self.metric,
-            evaluation=self.evaluation,
+            evaluation=self.grounds.evaluation,
             seed=self.seed,
             n_jobs=self.n_jobs,
             progress=self.progress,
@@ -222,7 +192,7 @@ class Portfolio:
         return Proposal(refined, start.fits + (refined.fits or 0), seconds)
 
     def _refining_fits(self, size: int) -> int:
-        return self._affordable(default_fits(self._scorer(self.proxy_split, self.proxy), size), size)
+        return self._affordable(default_fits(self._scorer(self.proxy), size), size)
 
     def _affordable(self, fits: int, size: int) -> int:
         """Models of a search on sets of a size: thousands where the rows of a model hardly cost anything."""
@@ -240,21 +210,30 @@ class Portfolio:
 
     def _of(self, rows: NDArray[np.int64], method: str) -> Selection:
         """A set that was drawn, with no class left out."""
-        if self.split.classes is not None and self.conditions is None:
-            y, rng = self.split.y, np.random.default_rng([self.seed, 3])
+        split = self.grounds.split
+        if split.classes is not None and self.conditions is None:
+            y, rng = split.y, np.random.default_rng([self.seed, 3])
             floors = np.minimum(class_floors(y, len(rows)), _OF_A_CLASS)
             rows = with_classes(rows, y, floors, rng.permutation(len(y)))
-        return Selection.of_rows(self.split, rows, method=method, seconds=0.0)
+        return Selection.of_rows(split, rows, method=method, seconds=0.0)
 
-    def _scorer(self, split: Split, learner: Learner) -> HeldOutScorer:
+    def _scorer(self, learner: Learner, evaluation: Evaluation | None = None) -> HeldOutScorer:
+        grounds = self.grounds
         return HeldOutScorer(
-            split,
+            grounds.split if learner is self.principal else grounds.proxy_split,
             learner,
             metric=self.metric,
-            evaluation=self.evaluation,
+            evaluation=evaluation or grounds.evaluation,
             seed=self.seed,
             n_jobs=self.n_jobs,
         )
+
+    def _real(self, n_evaluation: int) -> NDArray[np.bool_]:
+        """Which evaluation rows are not synthetic: the validation rows given, and the training rows."""
+        real, given, y_val = np.ones(n_evaluation, dtype=bool), self.grounds.given, self.grounds.split.y_val
+        if given is not None and y_val is not None:
+            real[given : len(y_val)] = False
+        return real
 
     def _agreement(
         self, proposals: list[Proposal], scores: NDArray[np.float64], strata: NDArray[np.int64]
@@ -262,7 +241,7 @@ class Portfolio:
         """Rank correlation of the proxy's and the principal's scores; None where they are one model."""
         if self.proxy is self.principal:
             return None
-        scorer = self._scorer(self.proxy_split, self.proxy)
+        scorer = self._scorer(self.proxy)
         own, _ = compare_with_chance(scorer.score_rows(_sets(proposals)), strata, scorer.weights)
         if np.ptp(own) == 0 or np.ptp(scores) == 0:
             return None
@@ -282,12 +261,15 @@ def _joined(some: RowScores, more: RowScores) -> RowScores:
 
 
 def compare_with_chance(
-    found: RowScores, strata: NDArray[np.int64], weights: NDArray[Any] | None = None
+    found: RowScores,
+    strata: NDArray[np.int64],
+    weights: NDArray[Any] | None = None,
+    real: NDArray[np.bool_] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Score of each set, and the standard error of its gain over random sets, which come first.
 
-    ``strata`` are those of the evaluation rows, ``weights`` how much each of them counts. A stratum that a
-    set holds whole has no say.
+    ``strata`` are those of the evaluation rows, ``weights`` how much each of them counts, and those that are
+    ``real`` (by default all) say on which level. A stratum that a set holds whole has no say.
     """
     right, chance = found.right.astype(np.float64), found.outside[:_RANDOM]
     counted = chance.sum(axis=0)
@@ -300,7 +282,8 @@ def compare_with_chance(
     counts /= np.maximum(counts.sum(axis=1, keepdims=True), _NOTHING)
     gain = (counts * (right - usual)).sum(axis=1)
     errors = np.sqrt((counts**2 * (right - usual - gain[:, None]) ** 2).sum(axis=1))
-    level = np.average(usual[counted > 0], weights=each[counted > 0]) if counted.any() else 0.0
+    told = counted > 0 if real is None else (counted > 0) & real
+    level = np.average(usual[told], weights=each[told]) if told.any() else 0.0
     return level + gain, errors
 
 

@@ -16,7 +16,6 @@ from cdvm.errors import InputError
 from cdvm.evaluation.cross_fitting import CrossFit, Held, cross_fit
 from cdvm.evaluation.curve import CURVE_BUDGETS, Curve
 from cdvm.evaluation.metrics import make_metric
-from cdvm.evaluation.refinement.fractions import Strata
 from cdvm.evaluation.smallest import Smallest, check_promise, smallest_set
 from cdvm.learners import Learner, SklearnLearner
 from cdvm.optimize.conditions import Conditions
@@ -25,8 +24,9 @@ from cdvm.optimize.program import Program, resolve_budget
 from cdvm.optimize.solvers.dispatch import Method
 from cdvm.pruner.by_budget import build_program, select_by_budget
 from cdvm.pruner.conditions import conditions_on, importance_of, refuse_comparing, rows_of_table
+from cdvm.pruner.grounds import Grounds, find_grounds
 from cdvm.pruner.memory_plan import MemoryPlan
-from cdvm.pruner.portfolio import Effort, Evaluation, Portfolio, find_strata, who_evaluates
+from cdvm.pruner.portfolio import Effort, Portfolio
 from cdvm.pruner.resampling import Resampler
 from cdvm.pruner.settings import GRID_ALPHAS, GRID_KAPPAS, refine_options
 from cdvm.selection import Selection
@@ -48,8 +48,7 @@ class BudgetSelector(Resampler):
     _rows: Split
     _plan: MemoryPlan
     _base: Program
-    _strata: Strata
-    _evaluation: Evaluation
+    _grounds: Grounds
 
     budget: float
     alpha: float
@@ -324,20 +323,16 @@ class BudgetSelector(Resampler):
         effort = self._effort
         if effort == "low" or (self.effort is None and (searched or (told and self.metric is None))):
             return selections
-        if "_strata" not in vars(self):
-            self._strata = find_strata(rows, proxy, **own)
-            self._evaluation = who_evaluates(rows, seed=self.seed_)
+        if "_grounds" not in vars(self):
+            self._grounds = find_grounds(self.split_, rows, proxy, **own)
         ways = Portfolio(
-            self.split_,
+            self._grounds,
             self.learner_,
-            rows,
             proxy,
-            self._strata,
             effort,
             self.seconds,
             conditions=conditions,
             metric=self.metric,
-            evaluation=self._evaluation,
             **own,
         )
         return [ways.choose(selection) for selection in selections]

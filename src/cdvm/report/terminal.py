@@ -99,7 +99,7 @@ def _leaderboard(report: dict[str, Any]) -> Any:
     from rich import box
     from rich.table import Table as RichTable
 
-    title = f"ways to choose, by the {report['ways_compared_by']} of {report['learner']} on the rows outside"
+    title = f"ways to choose, by the {report['ways_compared_by']} of {report['learner']} on rows they lack"
     grid = RichTable(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for heading in ("keep", "way", "score", "fits", "seconds"):
         grid.add_column(heading, justify="left" if heading == "way" else "right")

@@ -1,0 +1,71 @@
+"""What sets are compared on: which rows evaluate them, and how training rows are divided by difficulty."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Literal
+
+from cdvm.data.split import Split
+from cdvm.errors import InputWarning
+from cdvm.evaluation.difficulty import ease_of_rows
+from cdvm.evaluation.domain import told_apart
+from cdvm.evaluation.refinement.fractions import Strata, stratify
+from cdvm.evaluation.synthetic import with_synthetic_rows
+from cdvm.learners import Learner
+from cdvm.learners.relatives import as_numbers
+
+__all__ = ["Evaluation", "Grounds", "find_grounds"]
+
+Evaluation = Literal["all", "validation"]
+
+
+@dataclass(frozen=True, eq=False)
+class Grounds:
+    """Rows as the principal and the proxy see them, and what is known of them.
+
+    Attributes
+    ----------
+    split, proxy_split : Split
+        The validation rows are those given and the synthetic ones.
+    strata : Strata
+        Training rows by how hard they are for the proxy, and class.
+    evaluation : {"all", "validation"}
+        Whether the training rows that a set leaves out evaluate it, too.
+    given : int or None
+        Validation rows that are not synthetic, where there are synthetic ones.
+    """
+
+    split: Split
+    proxy_split: Split
+    strata: Strata
+    evaluation: Evaluation = "all"
+    given: int | None = None
+
+
+def find_grounds(
+    split: Split,
+    proxy_split: Split,
+    proxy: Learner,
+    *,
+    seed: int = 0,
+    n_jobs: int | None = -1,
+    progress: bool | None = None,
+) -> Grounds:
+    """All rows and synthetic ones; validation rows alone where they are not of the training rows' kind."""
+    ease = ease_of_rows(proxy_split, proxy, seed=seed, n_jobs=n_jobs, progress=progress)
+    strata = stratify(proxy_split, ease)
+    area = told_apart(proxy_split, seed=seed)
+    if area is not None:
+        warnings.warn(
+            "validation rows are of another kind than the training rows (a forest tells them apart, area "
+            f"under the ROC curve {area:.2f}): they alone say which rows are better",
+            InputWarning,
+            stacklevel=2,
+        )
+        return Grounds(split, proxy_split, strata, "validation")
+    shown = with_synthetic_rows(split, seed=seed, n_jobs=n_jobs, progress=progress)
+    if shown is None:
+        return Grounds(split, proxy_split, strata)
+    proxy_shown = shown if proxy_split is split else as_numbers(shown)
+    return Grounds(shown, proxy_shown, strata, given=0 if split.y_val is None else len(split.y_val))
