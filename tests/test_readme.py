@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cdvm import __version__
 from cdvm.benchmark.claims import claims_of, marked_claims
-from perf import pages, questions
+from perf import pages, questions, speed
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -56,9 +56,10 @@ def test_numbers_are_those_of_the_results():
 
 
 def test_pages_of_measurements_are_those_of_their_lines():
-    for name, made in {"questions": questions.page, "models": pages.page}.items():
+    made_by = {"questions": questions.page, "models": pages.page, "speed": speed.page}
+    for name, made in made_by.items():
         folder = ROOT / "results" / name
-        words = f"python -m perf.{name} --table"
+        words = f"python -m perf.{name}" + " --table" * (name != "speed")
         assert (folder / "README.md").read_text(encoding="utf-8") == made(folder), words
 
 
