@@ -128,3 +128,19 @@ def test_a_class_that_no_model_has_learnt_keeps_its_code(moons, monkeypatch):
     found = with_synthetic_rows(Split.from_arrays(X, y, validation="out_of_bag"), seed=1)
     assert set(found.y_val) <= {0, 1, 2}
     assert len(found.y_val) == 401
+
+
+@pytest.mark.parametrize(("columns", "classes", "boosted"), [(20, 2, True), (21, 2, False), (7, 3, False)])
+def test_wide_tables_with_many_classes_are_labelled_by_a_forest_alone(monkeypatch, columns, classes, boosted):
+    monkeypatch.setattr(synthetic, "_WIDE", 20)
+    fitted = []
+    fit = HistGradientBoostingClassifier.fit
+    monkeypatch.setattr(
+        HistGradientBoostingClassifier, "fit", lambda self, *rows: fitted.append(1) or fit(self, *rows)
+    )
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % classes
+    X = rng.normal(size=(90, columns)) + 5 * y[:, None]
+    found = with_synthetic_rows(Split.from_arrays(X, y, validation="out_of_bag"))
+    assert bool(fitted) == boosted
+    assert len(np.unique(found.y_val)) == classes

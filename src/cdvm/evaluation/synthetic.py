@@ -5,7 +5,8 @@ holds the hard ones: on those left everybody is right. And their labels take par
 that sets chosen by difficulty lean towards them. A synthetic row has none of that. Each of its columns is
 that of a training row or of one of its nearest neighbours, by the toss of a coin, so that any column keeps
 its values, strings and missing ones included; its label is what boosted trees and a forest say together, both
-trained on all rows. What a set is worth is then how well its model agrees with them.
+trained on all rows (the forest alone, where columns and classes are many). What a set is worth is then how
+well its model agrees with them.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ _AMONG = 20_000  # rows that a neighbour is looked for among
 _NEIGHBORS = 5
 _TAUGHT = 20_000  # rows that the labels are learnt from
 _TREES = 100
+_WIDE = 1000  # columns times trees a round, above which boosting would take minutes
 
 
 def with_synthetic_rows(
@@ -98,10 +100,10 @@ def _labels(
     rows = np.sort(rng.permutation(split.n_rows)[:_TAUGHT])
     seed, said = int(rng.integers(2**31)), np.zeros((len(X), split.n_classes))
     jobs = effective_n_jobs(n_jobs)
-    teachers = (
-        HistGradientBoostingClassifier(max_iter=_TREES, early_stopping=False, random_state=seed),
-        RandomForestClassifier(_TREES, random_state=seed, n_jobs=jobs),
-    )
+    teachers: list[Any] = [RandomForestClassifier(_TREES, random_state=seed, n_jobs=jobs)]
+    if X.shape[1] * (1 if split.n_classes == 2 else split.n_classes) <= _WIDE:
+        boosting = HistGradientBoostingClassifier(max_iter=_TREES, early_stopping=False, random_state=seed)
+        teachers.append(boosting)
     with (
         threadpool_limits(jobs, user_api="openmp"),
         Progress("synthetic rows", len(teachers), enabled=progress) as bar,
