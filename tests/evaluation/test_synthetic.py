@@ -36,7 +36,24 @@ def test_every_column_is_that_of_one_of_two_neighbours(moons):
     assert 150 < of_one < 250  # half of the coins fall alike, twice
 
 
-def test_labels_are_those_of_both_models_together(moons):
+def test_the_other_parent_is_one_of_the_five_nearest_and_never_the_row_itself(moons, monkeypatch):
+    X = np.asarray(moons.X)
+    ranks = np.argsort(np.argsort(np.linalg.norm(X[:, None] - X[None], axis=2), axis=1), axis=1)
+    first, second = synthetic._parents(X, np.random.default_rng(0))
+    assert sorted(first) == list(range(400))
+    counts = np.bincount(ranks[first, second], minlength=6)
+    assert len(counts) == 6
+    assert counts[0] == 0
+    assert (counts[1:] > 50).all()  # of 80 each on average
+    monkeypatch.setattr(synthetic, "_AMONG", 3)
+    first, second = synthetic._parents(X, np.random.default_rng(0))
+    assert len(np.unique(second)) == 3
+    assert (first != second).all()
+
+
+def test_labels_are_those_of_both_models_together():
+    X, y = make_moons(400, noise=0.5, random_state=0)
+    moons = Split.from_arrays(X, y, validation="out_of_bag", random_state=0)
     found = with_synthetic_rows(moons, seed=3)
     rng = np.random.default_rng([3, 5])
     rng.permutation(400), rng.permutation(400), rng.integers(0, 5, 400), rng.random((400, 2))
@@ -45,13 +62,16 @@ def test_labels_are_those_of_both_models_together(moons):
     numbers = moons.standardized()
     scale = np.asarray(moons.X).std(axis=0)
     Z = (found.X_val - np.asarray(moons.X).mean(axis=0)) / scale
-    said = sum(
+    each = [
         model.fit(numbers.X, numbers.y).predict_proba(Z)
         for model in (
             HistGradientBoostingClassifier(early_stopping=False, random_state=seed),
             RandomForestClassifier(random_state=seed),
         )
-    )
+    ]
+    said = each[0] + each[1]
+    apart = each[0].argmax(axis=1) != each[1].argmax(axis=1)
+    assert apart.sum() > 10  # neither of them alone
     sure = np.abs(said[:, 0] - said[:, 1]) > 1e-6
     assert (found.y_val == said.argmax(axis=1))[sure].all()
     assert sure.mean() > 0.9
@@ -101,6 +121,23 @@ def test_columns_keep_their_types_and_values():
     assert found["kind"].cat.categories.tolist() == ["x", "y", "z"]
     y_val = with_synthetic_rows(whole).y_val
     assert (y_val == (found["count"] > 4)).mean() > 0.95
+
+
+def test_arrays_of_objects_are_crossed_too():
+    rng = np.random.default_rng(0)
+    table = np.empty((100, 3), dtype=object)
+    table[:, 0], table[:, 1] = rng.normal(size=100), rng.normal(size=100)
+    table[:, 2] = rng.choice(["a", "b", "c"], 100)
+    y = (table[:, 2] == "a").astype(int)
+    split = Split.from_arrays(np.zeros((100, 1)), y, validation="out_of_bag", random_state=0)
+    object.__setattr__(split, "X", RawColumns(table))
+    found = with_synthetic_rows(split)
+    crossed = found.X_val.table
+    assert crossed.shape == (100, 3)
+    assert set(crossed[:, 0]) <= set(table[:, 0])
+    partner = dict(table[:, :2])
+    assert 30 < sum(partner[one] != other for one, other in crossed[:, :2]) < 70
+    assert (found.y_val == (crossed[:, 2] == "a")).mean() > 0.95
 
 
 def test_not_for_targets_sparse_features_and_a_handful_of_rows(moons):
