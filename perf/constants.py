@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,18 +28,21 @@ from perf.kept import keep, read
 TABLES = ("segment", "german", "phoneme", "optdigits", "page-blocks0", "fried", "digits")
 BUDGETS = (50, 200)
 FITS = 1500
-VARIANTS: dict[str, tuple[Any, str, float]] = {
-    "32 sets a round": (search, "_PROPOSALS", 32),
-    "128 sets a round": (search, "_PROPOSALS", 128),
-    "exchange 1/40": (search, "_FRACTION", 0.025),
-    "exchange 1/10": (search, "_FRACTION", 0.1),
-    "memory .8": (search, "_MEMORY", 0.8),
-    "memory .95": (search, "_MEMORY", 0.95),
-    "steepness 4": (scorer, "_STEEPNESS", 4.0),
-    "steepness 8": (scorer, "_STEEPNESS", 8.0),
-    "steepness 32": (scorer, "_STEEPNESS", 32.0),
-    "held back 1/5": (scorer, "_HELD_BACK", 5),
-    "held back 1/20": (scorer, "_HELD_BACK", 20),
+VARIANTS: dict[str, tuple[Any, dict[str, float]]] = {
+    "32 sets a round": (search, {"_PROPOSALS": 32}),
+    "128 sets a round": (search, {"_PROPOSALS": 128}),
+    "exchange 1/40": (search, {"_FRACTION": 0.025}),
+    "exchange 1/10": (search, {"_FRACTION": 0.1}),
+    "memory .8": (search, {"_MEMORY": 0.8}),
+    "memory .95": (search, {"_MEMORY": 0.95}),
+    "held back 1/5": (scorer, {"_HELD_BACK": 5}),
+    "held back 1/20": (scorer, {"_HELD_BACK": 20}),
+    "f = 4": (scorer, {"_GENTLEST": 4.0, "_STEEPEST": 4.0}),
+    "f = 8": (scorer, {"_GENTLEST": 8.0, "_STEEPEST": 8.0}),
+    "f = 16": (scorer, {"_GENTLEST": 16.0, "_STEEPEST": 16.0}),
+    "f = 2 / spread": (scorer, {"_SPREADS": 2.0}),
+    "f = 3 / spread": (scorer, {"_SPREADS": 3.0}),
+    "f = 6 / spread": (scorer, {"_SPREADS": 6.0}),
 }
 TODAY = "today"
 
@@ -50,16 +53,15 @@ def changed(name: str) -> Iterator[None]:
     if name == TODAY:
         yield
         return
-    module, constant, value = VARIANTS[name]
-    before = getattr(module, constant)
-    setattr(module, constant, value)
-    try:
+    module, values = VARIANTS[name]
+    with ExitStack() as stack:
+        for constant, value in values.items():
+            stack.callback(setattr, module, constant, getattr(module, constant))
+            setattr(module, constant, value)
         yield
-    finally:
-        setattr(module, constant, before)
 
 
-def measure(table: str, protocol: Protocol, number: int, out: Path) -> None:
+def measure(table: str, protocol: Protocol, number: int, variants: list[str], out: Path) -> None:
     """Every variant that is not there yet, on one split of one table."""
     done = {(r["variant"], r["budget"]) for r in read(out) if _where(r) == (table, protocol.name, number)}
     split, learner = tuning_split(table, protocol, number), protocol.learner(table, number)
@@ -70,7 +72,7 @@ def measure(table: str, protocol: Protocol, number: int, out: Path) -> None:
     for budget in BUDGETS:
         size = max(1, round(budget * split.n_rows / protocol.train))
         start = pruner.select(size)
-        for name in (TODAY, *VARIANTS):
+        for name in (TODAY, *variants):
             if (name, budget) in done:
                 continue
             with changed(name):
@@ -89,14 +91,14 @@ def _where(line: dict[str, Any]) -> tuple[str, str, int]:
     return line["table"], line["protocol"], line["split"]
 
 
-def summary(found: list[dict[str, Any]]) -> str:
+def summary(found: list[dict[str, Any]], variants: list[str]) -> str:
     """A table of differences to today's constants, over the searches that every variant has."""
     by: dict[tuple[Any, ...], dict[str, float]] = defaultdict(dict)
     starts: dict[tuple[Any, ...], float] = {}
     for line in found:
         by[(*_where(line), line["budget"])][line["variant"]] = line["refined"]
         starts[(*_where(line), line["budget"])] = line["start"]
-    names = [TODAY, *VARIANTS]
+    names = [TODAY, *variants]
     told = []
     for protocol in sorted({key[1] for key in by}):
         whole = [key for key in by if key[1] == protocol and set(names) <= set(by[key])]
@@ -109,7 +111,7 @@ def summary(found: list[dict[str, Any]]) -> str:
             f"{protocol}: {len(whole)} starts on {tables} tables, accuracy {start:.4f}, refined with today's "
             f"constants {today.mean():.4f}\n\n| constant | change | ± |\n| --- | --- | --- |"
         )
-        for name in VARIANTS:
+        for name in variants:
             apart = np.array([by[key][name] for key in whole]) - today
             error = apart.std(ddof=1) / np.sqrt(len(apart))
             told.append(f"| {name} | {apart.mean():+.4f} | {error:.4f} |")
@@ -120,6 +122,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--tables", nargs="+", default=list(TABLES))
     parser.add_argument("--protocols", nargs="+", default=["clean", "paper"])
+    parser.add_argument(
+        "--variants", nargs="+", choices=list(VARIANTS), default=list(VARIANTS), metavar="NAME"
+    )
     parser.add_argument("--splits", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path("constants.jsonl"))
     parser.add_argument("--summary", action="store_true")
@@ -129,8 +134,8 @@ def main() -> None:
             for number in range(given.splits):
                 for table in given.tables:
                     for protocol in given.protocols:
-                        measure(table, get_protocol(protocol), number, given.out)
-    print(summary(read(given.out)))
+                        measure(table, get_protocol(protocol), number, given.variants, given.out)
+    print(summary(read(given.out), given.variants))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,10 @@ NOT_CHOSEN = {
     "progress",
 }  # the user's
 REFINING = {
-    "steepness of the score": scorer._STEEPNESS,
+    "steepness of the score, at most": scorer._STEEPEST,
+    "at least, for classes of one size": scorer._GENTLEST,
+    "times the spread of margins, in between": scorer._SPREADS,
+    "random sets that tell the spread": scorer._TRIALS,
     "sets a round": search._PROPOSALS,
     "rows exchanged at once, at first": search._FRACTION,
     "weight of a round's evidence one round later": search._MEMORY,

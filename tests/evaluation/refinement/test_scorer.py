@@ -6,7 +6,7 @@ from sklearn.metrics import balanced_accuracy_score, r2_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from cdvm import InputError, PaperLearner, RidgeLearner, SklearnLearner, Split
+from cdvm import InputError, NeighborsLearner, PaperLearner, RidgeLearner, SklearnLearner, Split
 from cdvm.evaluation.refinement.scorer import HeldOutScorer, RowScores
 
 
@@ -244,3 +244,45 @@ def test_chances_are_scored_by_their_log_loss(wine, sets):
         expected = np.log(np.maximum(chances, np.finfo(np.float32).eps))
         np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-4)
     assert (found.right == found.scores).all()
+
+
+@pytest.mark.parametrize("n_rare", [200, 60, 5])
+def test_the_less_models_agree_the_more_smoothly_they_are_asked(rng, n_rare):
+    y = (np.arange(400) < n_rare).astype(int)
+    X = rng.normal(size=(400, 8)) + 0.6 * y[:, None]
+    split = Split.from_arrays(X, y, validation="out_of_bag")
+    found = []
+    for size in (20, 60, 300):
+        scorer = HeldOutScorer(split, SklearnLearner(GaussianNB()), seed=3, n_jobs=1)
+        scorer.attune(size)
+        found.append(scorer.steepness)
+        assert scorer.fits == 8
+    draws, margins, held = np.random.default_rng([3, 4]), [], []
+    for _ in range(8):  # sets of 300 rows
+        rows = draws.permutation(400)[:300]
+        if n_rare > 5:
+            chances = GaussianNB().fit(X[rows], y[rows]).predict_proba(X)
+            margin = (chances[:, 1] - chances[:, 0]) * np.where(y == 1, 1, -1)
+            margins.append(margin / np.abs(margin).mean())
+            held.append(~np.isin(np.arange(400), rows))
+    uneven = np.sqrt(200 / n_rare)
+    if n_rare > 5:
+        outside = np.where(held, margins, np.nan)
+        counted = np.isfinite(outside).sum(axis=0) > 1
+        spread = np.nanstd(outside[:, counted], axis=0, ddof=1).mean()
+        assert found[2] == pytest.approx(np.clip(4 / spread, 4 * uneven, 16), rel=1e-4)
+    assert found == sorted(found)
+    assert (4 * uneven <= found[0] < found[2] <= 16) if n_rare > 5 else found == [16, 16, 16]
+
+
+def test_losses_votes_and_answers_without_scores_are_not_asked_more_smoothly(wine, rng):
+    X = rng.normal(size=(80, 2))
+    targets = Split.from_arrays(X, X[:, 0] + rng.normal(size=80), task="regression", random_state=0)
+    for scorer in (
+        HeldOutScorer(targets, RidgeLearner(task="regression"), n_jobs=1),
+        HeldOutScorer(wine, SklearnLearner(GaussianNB()), metric="log_loss", n_jobs=1),
+        HeldOutScorer(wine, SklearnLearner(Nearest()), n_jobs=1),
+        HeldOutScorer(wine, NeighborsLearner(), n_jobs=1),
+    ):
+        scorer.attune(20)
+        assert (scorer.steepness, scorer.fits) == (16, 0)

@@ -138,6 +138,7 @@ def learn_fractions(
     rounds, started = max(1, fits // _SETS), time.perf_counter()
     weight = np.linspace(1.0, 0.3, _BEST)
     weight /= weight.sum()
+    scorer.attune(size)
     with Progress("fractions", rounds, enabled=progress) as bar:
         for number in range(rounds):
             theta = middle + spread * rng.standard_normal((_SETS, n_parameters))

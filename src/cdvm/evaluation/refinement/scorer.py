@@ -6,15 +6,17 @@ overfit. A row cannot evaluate a model that was trained on it: two sets are comp
 outside both.
 
 What an evaluation row says of a model is smooth. Its margin (score of the true class less the best other)
-over the model's mean absolute margin is *r*, and it says σ(16r): it moves with every row exchanged, yet is
-so close to right or wrong that a model is not better for being equally sure of everything. A learner that
-gives no scores is asked right or wrong, one for regression its squared (or absolute) error. A metric for
-which classes count the same, or had best do so in a search (F1, ROC AUC), gives rows weights. What the metric
-itself says of the answers decides at the end.
+over the model's mean absolute margin is *r*, and it says σ(f·r): about how often models of sets like this
+one would be right. The less models of random sets agree on *r*, the smaller is *f*, between 16, which is
+close to right or wrong, and 4 (:meth:`HeldOutScorer.attune`). A learner that gives no scores is asked right
+or wrong, one for regression its squared (or absolute) error. A metric for which classes count the same, or
+had best do so in a search (F1, ROC AUC), gives rows weights. What the metric itself says of the answers
+decides at the end.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -31,6 +33,7 @@ from cdvm.errors import InputError
 from cdvm.evaluation.metrics import Metric, make_metric
 from cdvm.learners.base import Learner, Trainer
 from cdvm.learners.fitting import fit_models
+from cdvm.optimize.rounding import class_floors, with_classes
 from cdvm.outcomes.kinds import margin_of
 from cdvm.sampling import Subsets
 
@@ -38,7 +41,12 @@ __all__ = ["HeldOutScorer", "RowScores", "check_evaluation"]
 
 Rows = NDArray[np.int64]
 
-_STEEPNESS = 16.0
+_STEEPEST = 16.0  # close to right or wrong
+_GENTLEST = (
+    4.0  # for classes of one size; a small f favours models that are as sure of rare ones as of others
+)
+_SPREADS = 4.0  # f for models of random sets that are one apart in r
+_TRIALS = 8  # such sets
 _HELD_BACK = 10  # one evaluation row in so many is not searched on
 _PIECE = 16  # models a task trains, where they are trained together
 
@@ -96,6 +104,7 @@ class HeldOutScorer:
         self.held = _every(_HELD_BACK, self.y, rng)
         self._searched = np.where(self.held, np.float32(0), self.weights)
         self.fits = 0
+        self.steepness = _STEEPEST
         self._labels_only = False
         self._n_jobs = n_jobs
 
@@ -105,18 +114,48 @@ class HeldOutScorer:
         That holds place by place: two sets that share a row at the same place of their lines see it at the
         same times, where a learner goes through its rows in random order. ``bar`` counts the sets.
         """
-        subsets, piece = self._subsets(sets, number), _PIECE if self.batched else 1
-        scores = self._scores([subsets[k : k + piece] for k in range(0, len(sets), piece)], bar)
+        subsets = self._subsets(sets, number)
+        scores = self._scores(subsets, bar)
         self.fits += len(sets)
-        outside = np.ones(scores.shape, dtype=bool)
-        first = len(self.y) - len(self.rows)
-        outside[:, first:] = subsets.members[:, self.rows].toarray() == 0
         right = (scores > 0.5).astype(np.float32) if self._asks_labels else scores
-        return RowScores(scores, right, outside)
+        return RowScores(scores, right, self._outside(subsets))
+
+    def attune(self, size: int) -> None:
+        """Find how smoothly to ask about sets of a size, from models of some random ones.
+
+        Not where losses are asked for, which are smooth, nor of votes, which are means of many answers.
+        """
+        if self.split.task == "regression" or self._asks_losses or self._trainer.link == "fractions":
+            return
+        rng, y = np.random.default_rng([self.seed, 4]), self.split.y
+        floors = class_floors(y, size)
+        ranks = (rng.permutation(len(y)) for _ in range(_TRIALS))
+        sets = np.stack([with_classes(np.sort(rank[:size]), y, floors, rank) for rank in ranks])
+        subsets = self._subsets(sets, 0)
+        try:
+            margins = self._gather(subsets, _relative_margins, self.y)
+        except InputError:  # a learner without scores, or one that cannot be trained at all
+            return
+        self.fits += len(sets)
+        spread = _mean_spread(margins, self._outside(subsets))
+        counts = np.bincount(y)
+        uneven = np.sqrt(counts.mean() / counts[counts > 0].min())
+        self.steepness = min(max(_SPREADS / max(spread, 1e-6), _GENTLEST * uneven), _STEEPEST)
+
+    def _outside(self, subsets: Subsets) -> NDArray[np.bool_]:
+        """Which evaluation rows are outside each set."""
+        outside = np.ones((len(subsets), len(self.y)), dtype=bool)
+        outside[:, len(self.y) - len(self.rows) :] = subsets.members[:, self.rows].toarray() == 0
+        return outside
 
     @property
     def _asks_labels(self) -> bool:
         return self.split.task == "classification" and self.metric.needs == "labels"
+
+    @property
+    def _asks_losses(self) -> bool:
+        smooth = self.split.task == "regression" or self.metric.needs == "probabilities"
+        return smooth and self.metric.losses is not None
 
     @property
     def level(self) -> float:
@@ -166,19 +205,27 @@ class HeldOutScorer:
         )
         return Subsets(members, np.full(count, number, dtype=np.int64), self.seed + number)
 
-    def _scores(self, pieces: list[Subsets], bar: Progress | None) -> NDArray[np.float32]:
+    def _scores(self, subsets: Subsets, bar: Progress | None) -> NDArray[np.float32]:
+        if self._asks_losses:
+            return self._gather(subsets, _losses, self.y, self.metric, bar=bar)
+        if self.split.task == "regression":  # a scorer: the squared error shows the way
+            return self._gather(subsets, _squared_errors, self.y, bar=bar)
         if not self._labels_only:
             try:
-                return self._ask(pieces, bar)
+                return self._gather(subsets, _smooth_scores, self.y, self.steepness, bar=bar)
             except InputError:  # a learner without scores, or one that cannot be trained at all
                 self._labels_only = True
-        return self._ask(pieces, bar)
+        return self._gather(subsets, _right_or_wrong, self.y, bar=bar)
 
-    def _ask(self, pieces: list[Subsets], bar: Progress | None) -> NDArray[np.float32]:
-        found, asked = {}, (self.y, self.metric, self._labels_only)
+    def _gather(
+        self, subsets: Subsets, ask: Callable[..., Any], *asked: Any, bar: Progress | None = None
+    ) -> NDArray[np.float32]:
+        """What evaluation rows say of the models, a line each."""
+        piece = _PIECE if self.batched else 1
+        pieces, found = [subsets[k : k + piece] for k in range(0, len(subsets), piece)], {}
         # BLAS rounds differently with other numbers of threads, also where there is one task
         with blas_threads(1):
-            for k, said in fit_models(self._trainer, pieces, _smooth_scores, *asked, n_jobs=self._n_jobs):
+            for k, said in fit_models(self._trainer, pieces, ask, *asked, n_jobs=self._n_jobs):
                 found[k] = said
                 if bar is not None:
                     bar.advance(len(said))
@@ -217,20 +264,40 @@ def _every(step: int, y: NDArray[Any], rng: np.random.Generator) -> NDArray[np.b
     return chosen
 
 
+def _losses(trainer: Trainer, subsets: Subsets, y: NDArray[Any], metric: Metric) -> NDArray[np.float32]:
+    losses = metric.row_losses(y, metric.ask(trainer, subsets)) / metric.unit(trainer.split.y)
+    return np.asarray(-losses, dtype=np.float32)
+
+
+def _squared_errors(trainer: Trainer, subsets: Subsets, y: NDArray[Any]) -> NDArray[np.float32]:
+    return np.asarray(-((trainer.predict(subsets) - y) ** 2) / (float(y.var()) or 1.0), dtype=np.float32)
+
+
 def _smooth_scores(
-    trainer: Trainer, subsets: Subsets, y: NDArray[Any], metric: Metric, labels_only: bool
+    trainer: Trainer, subsets: Subsets, y: NDArray[Any], steepness: float
 ) -> NDArray[np.float32]:
-    if metric.losses is not None and (trainer.split.task == "regression" or metric.needs == "probabilities"):
-        losses = metric.row_losses(y, metric.ask(trainer, subsets)) / metric.unit(trainer.split.y)
-        return np.asarray(-losses, dtype=np.float32)
-    if trainer.split.task == "regression":  # a scorer: the squared error shows the way
-        return np.asarray(-((trainer.predict(subsets) - y) ** 2) / (float(y.var()) or 1.0), dtype=np.float32)
-    if labels_only:
-        return np.asarray(trainer.predict(subsets) == y, dtype=np.float32)
+    return np.asarray(expit(np.float32(steepness) * _relative_margins(trainer, subsets, y)))
+
+
+def _relative_margins(trainer: Trainer, subsets: Subsets, y: NDArray[Any]) -> NDArray[np.float32]:
+    """Margins over the model's mean absolute one."""
     scores = trainer.scores(subsets)
     if scores.shape[2] == 2 and y.min() >= 0:
         margin = (scores[:, :, 1] - scores[:, :, 0]) * np.where(y == 1, 1, -1).astype(np.float32)
     else:
         margin = margin_of(y, scores)
     scale = np.abs(margin).mean(axis=1, keepdims=True)
-    return np.asarray(expit(_STEEPNESS * margin / np.where(scale > 0, scale, 1)), dtype=np.float32)
+    return np.asarray(margin / np.where(scale > 0, scale, 1), dtype=np.float32)
+
+
+def _right_or_wrong(trainer: Trainer, subsets: Subsets, y: NDArray[Any]) -> NDArray[np.float32]:
+    return np.asarray(trainer.predict(subsets) == y, dtype=np.float32)
+
+
+def _mean_spread(margins: NDArray[np.float32], counted: NDArray[np.bool_]) -> float:
+    """The standard deviation of a row's margins among the models that count, mean over rows."""
+    n = counted.sum(axis=0)
+    mean = np.where(counted, margins, 0).sum(axis=0) / np.maximum(n, 1)
+    squares = np.where(counted, (margins - mean) ** 2, 0).sum(axis=0)
+    known = n > 1
+    return float(np.sqrt(squares[known] / (n[known] - 1)).mean()) if known.any() else 0.0

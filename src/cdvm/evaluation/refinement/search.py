@@ -47,6 +47,7 @@ _PATIENCE = 12  # rounds without a better set after which the search ends
 _POOL = 20_000  # rows considered for entering in one round
 _CONTENDERS = 8  # sets a round trains again, where the learner has randomness
 _REPEATS = 3  # fits for each of them
+_FEW = 100  # fits of which none are spent on how smoothly to ask
 _DOUBT = 2.0  # standard errors by which rows held back must find the best set worse to undo the search
 
 Callback = Callable[[int, Rows], None]
@@ -84,6 +85,8 @@ class Search:
         with Progress("fits", max(self._limit, 1), enabled=progress) as bar:
             try:
                 self._tell()
+                if self._limit >= _FEW and self._spent() < 1:
+                    scorer.attune(len(self.start))
                 self._current = scorer.score_rows(self.best[None])
                 if scorer.stochastic:  # perhaps not with these settings and this many rows
                     again = scorer.score_rows(self.best[None], self._next())
