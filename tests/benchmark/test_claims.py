@@ -43,14 +43,16 @@ def test_differences_to_the_paper_are_told_where_its_features_are_used(home):
 
 def test_trends_are_paired_with_cdvm5k_over_the_repetitions_both_have(tmp_path):
     lines = [
-        line("pol", method, budget, r, 0.7 + skill + luck)
-        for method, skill, count in (("CDVM5k", 0.0, 3), ("CDVM3k", -0.02, 2))
+        line("pol", method, budget, r, 0.7 + skill * budget / 75 + luck)
+        for method, skill, count in (("CDVM5k", 0.0, 3), ("CDVM3k", -0.03, 2))
         for budget in (50, 100)
         for r, luck in list(enumerate((0.0, 0.04, 0.3)))[:count]
     ]
     written(tmp_path, "paper", frame_of(*lines, *(line("pol", "Random", 50, r, 0.5) for r in range(3))))
     values = claims_of(tmp_path)
-    assert values["paper.trend.CDVM3k"] == values["paper.trend.CDVM3k.pol"] == "-0.0200 ± 0.0000"
+    assert values["paper.trend.CDVM3k"] == values["paper.trend.CDVM3k.pol"] == "-0.0300 ± 0.0000"
+    assert values["paper.trend.CDVM3k.pol.5"] == "-0.0200 ± 0.0000"
+    assert values["paper.trend.CDVM3k.pol.10"] == "-0.0400 ± 0.0000"
 
 
 def test_settings_in_which_a_class_is_lost_are_named(tmp_path):

@@ -141,19 +141,25 @@ def _chosen(frame: pd.DataFrame) -> dict[str, str]:
 
 
 def _trends(frame: pd.DataFrame) -> dict[str, str]:
-    """Accuracy of each variant of CDVM less CDVM5k's, over all budgets, ± its error over repetitions."""
+    """Accuracy of each variant of CDVM less CDVM5k's, at each budget and over all, ± its standard error."""
     rows = checked(frame)
     rows = rows[rows["percent"].isin(LEVELS)]
     variants = {name for name in rows["method"] if name != "CDVM5k" and Variant.of(name)}
     found: dict[str, str] = {}
     for name in sorted(variants):
         both = even(rows[rows["method"].isin([name, "CDVM5k"])])
-        runs = both.groupby(["dataset", "repetition", "method"])["accuracy"].mean().unstack("method")
+        keys = ["dataset", "percent", "repetition", "method"]
+        runs = both.groupby(keys)["accuracy"].mean().unstack("method")
         if len(runs) < 2 or "CDVM5k" not in runs:
             continue
         apart = runs[name] - runs["CDVM5k"]
-        groups = {f"trend.{name}.{dataset}": part for dataset, part in apart.groupby("dataset")}
-        groups[f"trend.{name}"] = apart.groupby("repetition").mean()
+        groups = {
+            f"trend.{name}.{dataset}.{percent:g}": part
+            for (dataset, percent), part in apart.groupby(["dataset", "percent"])
+        }
+        means = apart.groupby(["dataset", "repetition"]).mean()
+        groups |= {f"trend.{name}.{dataset}": part for dataset, part in means.groupby("dataset")}
+        groups[f"trend.{name}"] = means.groupby("repetition").mean()
         found |= {key: f"{part.mean():+.4f} ± {part.sem():.4f}" for key, part in groups.items()}
     return found
 
