@@ -91,17 +91,17 @@ def _where(line: dict[str, Any]) -> tuple[str, str, int]:
     return line["table"], line["protocol"], line["split"]
 
 
-def summary(found: list[dict[str, Any]], variants: list[str]) -> str:
+def summary(found: list[dict[str, Any]]) -> str:
     """A table of differences to today's constants, over the searches that every variant has."""
     by: dict[tuple[Any, ...], dict[str, float]] = defaultdict(dict)
     starts: dict[tuple[Any, ...], float] = {}
     for line in found:
         by[(*_where(line), line["budget"])][line["variant"]] = line["refined"]
         starts[(*_where(line), line["budget"])] = line["start"]
-    names = [TODAY, *variants]
     told = []
     for protocol in sorted({key[1] for key in by}):
-        whole = [key for key in by if key[1] == protocol and set(names) <= set(by[key])]
+        variants = list(dict.fromkeys(line["variant"] for line in found if line["protocol"] == protocol))
+        whole = [key for key in by if key[1] == protocol and set(variants) <= set(by[key])]
         if len(whole) < 2:
             continue
         today = np.array([by[key][TODAY] for key in whole])
@@ -112,6 +112,8 @@ def summary(found: list[dict[str, Any]], variants: list[str]) -> str:
             f"constants {today.mean():.4f}\n\n| constant | change | ± |\n| --- | --- | --- |"
         )
         for name in variants:
+            if name == TODAY:
+                continue
             apart = np.array([by[key][name] for key in whole]) - today
             error = apart.std(ddof=1) / np.sqrt(len(apart))
             told.append(f"| {name} | {apart.mean():+.4f} | {error:.4f} |")
@@ -135,7 +137,7 @@ def main() -> None:
                 for table in given.tables:
                     for protocol in given.protocols:
                         measure(table, get_protocol(protocol), number, given.variants, given.out)
-    print(summary(read(given.out), given.variants))
+    print(summary(read(given.out)))
 
 
 if __name__ == "__main__":

@@ -41,11 +41,10 @@ __all__ = ["HeldOutScorer", "RowScores", "check_evaluation"]
 
 Rows = NDArray[np.int64]
 
-_STEEPEST = 16.0  # close to right or wrong
-_GENTLEST = (
-    4.0  # for classes of one size; a small f favours models that are as sure of rare ones as of others
-)
-_SPREADS = 4.0  # f for models of random sets that are one apart in r
+_STEEPEST = 16.0  # f that is close to right or wrong
+# f at least, for classes of one size: a small one favours models equally sure of all rows, so of the frequent
+_GENTLEST = 4.0
+_SPREADS = 4.0  # f where models of random sets are one apart in r
 _TRIALS = 8  # such sets
 _HELD_BACK = 10  # one evaluation row in so many is not searched on
 _PIECE = 16  # models a task trains, where they are trained together
