@@ -354,21 +354,26 @@ def draw(
 
 
 def network():
-    """The paper's: two 3×3 convolutions of 24 and 64 channels, a layer of 256 units."""
+    """The paper's: two 3×3 convolutions of 24 and 64 channels, a layer of 256 units.
+
+    Pooling comes before the rectifier, which gives the same numbers and leaves it a quarter of them.
+    """
+    import torch
     from torch import nn
 
-    return nn.Sequential(
+    module = nn.Sequential(
         nn.Conv2d(1, 24, 3),
-        nn.ReLU(),
         nn.MaxPool2d(2),
+        nn.ReLU(),
         nn.Conv2d(24, 64, 3),
-        nn.ReLU(),
         nn.MaxPool2d(2),
+        nn.ReLU(),
         nn.Flatten(),
         nn.Linear(64 * 5 * 5, 256),
         nn.ReLU(),
         nn.Linear(256, 10),
     )
+    return module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
 
 def cnn_learner() -> TorchLearner:
