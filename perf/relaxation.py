@@ -4,26 +4,28 @@ In the paper's protocol, for each data set and budget, with the default alpha an
 CDVM5k's grid chose (read from ``results/paper``): the fraction of weights that are neither 0 nor 1, and how
 much is lost by the rows of largest weight, and by those after the swap search. Losses are parts of the way
 from random rows to the relaxed optimum, since an optimum may be 0. Below, small programs cut out of the same
-T, where the exact program can be solved; and the entries of T that are nearly 0, for two inclusions.
-``--out DIR`` writes the page.
+T, where the exact program can be solved; and the entries of T that are nearly 0, for two inclusions. Lines of
+JSON in ``results/program``; a repetition that is there is not computed again. ``--table`` writes the page.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from cdvm.benchmark.protocol import SIX, get_protocol
+from cdvm.benchmark.protocol import SIX, TABULAR, get_protocol
 from cdvm.benchmark.results import Results
 from cdvm.benchmark.task import Task
 from cdvm.evaluation.comparison import random_sets
 from cdvm.optimize.program import Program
 from cdvm.optimize.rounding import loss_of, swap_search, top_rows
 from cdvm.optimize.solvers.dispatch import solve
+from perf.kept import Line, keep, read
 
 WHOLE = 1e-6  # a weight as near as that to 0 or 1 is no fraction
 SMALL = (60, 40)  # rows and evaluation rows of programs that are solved exactly
@@ -103,40 +105,58 @@ def emptiness(T: np.ndarray) -> dict[str, float]:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--datasets", nargs="+", default=list(SIX))
-    parser.add_argument("--repetitions", type=int, default=1)
-    parser.add_argument("--results", type=Path, default=Path("results/paper"))
-    parser.add_argument("--out", type=Path)
-    given = parser.parse_args()
+def measure(dataset: str, repetition: int, chosen: pd.DataFrame) -> Iterator[Line]:
+    """Weights of each program, small programs, and entries of T."""
+    task = Task(get_protocol("paper"), dataset, repetition)
+    for inclusion in INCLUSIONS if dataset in TABULAR else INCLUSIONS[:1]:
+        T = dense(task, inclusion)
+        yield {"part": "entries", "p": inclusion, **emptiness(T)}
+        if inclusion != INCLUSIONS[0]:
+            continue
+        for name, program in programs_of(T, dataset, repetition, chosen):
+            line = {"part": "weights", "alpha, kappa": name, "kept": program.budget, "alpha": program.alpha}
+            yield line | rounded(program)
+        yield from ({"part": "exact", **line} for line in exactly(T, repetition))
+
+
+def run(given: argparse.Namespace) -> None:
+    path = given.out / "lines.jsonl"
+    done = {(line["dataset"], line["repetition"]) for line in read(path)}
     frame = Results.open(given.results).frame
-    frame = frame[frame["method"] == "CDVM5k"]
-    weights, small, empty = [], [], []
-    with threadpool_limits(limits=1):
+    chosen = frame[frame["method"] == "CDVM5k"]
+    for repetition in range(given.repetitions):
         for dataset in given.datasets:
-            for repetition in range(given.repetitions):
-                task = Task(get_protocol("paper"), dataset, repetition)
-                for inclusion in INCLUSIONS if dataset in ("nomao", "pol", "adult") else INCLUSIONS[:1]:
-                    T = dense(task, inclusion)
-                    empty.append({"dataset": dataset, "p": inclusion, **emptiness(T)})
-                    if inclusion != INCLUSIONS[0]:
-                        continue
-                    for name, program in programs_of(T, dataset, repetition, frame):
-                        line = {"dataset": dataset, "alpha, kappa": name, "kept": program.budget}
-                        line |= {"alpha": program.alpha}
-                        weights.append(line | rounded(program))
-                    small += [{"dataset": dataset, **line} for line in exactly(T, repetition)]
-                print(f"{dataset}, repetition {repetition}", flush=True)
-    page = told(pd.DataFrame(weights), pd.DataFrame(small), pd.DataFrame(empty), given.repetitions)
-    print(page)
-    if given.out:
-        given.out.mkdir(parents=True, exist_ok=True)
-        (given.out / "README.md").write_text(page)
+            if (dataset, repetition) in done:
+                continue
+            with threadpool_limits(limits=1):
+                lines = list(measure(dataset, repetition, chosen))
+            keep(path, *({"dataset": dataset, "repetition": repetition} | line for line in lines))
+            print(f"{dataset}, repetition {repetition}", flush=True)
 
 
-def told(weights: pd.DataFrame, small: pd.DataFrame, empty: pd.DataFrame, repetitions: int) -> str:
-    """The page."""
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m perf.relaxation", description=__doc__)
+    parser.add_argument("--datasets", nargs="+", default=list(SIX))
+    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--results", type=Path, default=Path("results/paper"))
+    parser.add_argument("--out", type=Path, default=Path("results/program"))
+    parser.add_argument("--table", action="store_true", help="write README.md of the lines there are")
+    given = parser.parse_args()
+    if given.table:
+        (given.out / "README.md").write_text(page(given.out), encoding="utf-8")
+    else:
+        run(given)
+
+
+def page(out: Path) -> str:
+    """What was found, as Markdown."""
+    lines = pd.DataFrame(read(out / "lines.jsonl"))
+    repetitions = lines["repetition"].nunique()
+    weights, small, empty = (
+        lines[lines["part"] == part].dropna(axis=1, how="all").drop(columns=["part", "repetition", "commit"])
+        for part in ("weights", "exact", "entries")
+    )
+    weights, small = weights.astype({"kept": int}), small.astype({"budget": int})
     measured = ["fractional", "top", "swap"]
     by_dataset = weights.groupby(["dataset", "alpha, kappa"], sort=False)[measured].mean().reset_index()
     by_rows = weights.groupby(["kept", "alpha, kappa"], sort=False)[measured].mean().reset_index()
@@ -151,8 +171,7 @@ def told(weights: pd.DataFrame, small: pd.DataFrame, empty: pd.DataFrame, repeti
     count = f"{repetitions} repetition{'s' * (repetitions > 1)}"
     parts = [
         "# The program: relaxation, rounding, and how empty T is",
-        f"By `python -m perf.relaxation --repetitions {repetitions} --out results/program`: the paper's "
-        f"protocol, {count}, 5,000 models.",
+        f"By `python -m perf.relaxation`: the paper's protocol, {count}, 5,000 models.",
         "*Fractional*: weights that are neither 0 nor 1, of all 1,000 rows. *Top*, *swap*: what the rows of "
         "largest weight lose, and what they lose after the swap search, of the way from random rows to the "
         "relaxed optimum.",

@@ -75,6 +75,27 @@ def test_sparse_rows_get_the_same_answers():
     )
 
 
+def test_of_a_wide_table_components_stand_for_the_columns():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 5)) @ rng.normal(size=(5, 200)) + 0.01 * rng.normal(size=(300, 200))
+    y = X[:, 0] > 0
+    split = Split.from_arrays(X[:200], y[:200], X[200:], y[200:])
+    bound = RandomFeaturesLearner(16).bind(split, split.X_val)
+    rows, answers = np.asarray(bound.split.X)[:, :-16], np.asarray(bound.X)[:, :-16]
+    assert rows.shape == (200, 128)
+    np.testing.assert_allclose(rows.var(axis=0, ddof=1).mean(), 1)
+    centre = split.X.mean(axis=0)
+    axes = np.linalg.svd(split.X - centre, full_matrices=False)[2][:5]
+    for found, given in ((rows, split.X), (answers, split.X_val)):  # distances, but for the noise
+        alike = np.linalg.norm(found[1:, :5] - found[:-1, :5], axis=1)
+        peer = np.linalg.norm(((given - centre) @ axes.T)[1:] - ((given - centre) @ axes.T)[:-1], axis=1)
+        np.testing.assert_allclose(alike / peer, alike[0] / peer[0], rtol=1e-6)
+    subsets = Subsets.of([range(200)], 200)
+    assert (RandomFeaturesLearner().predict(split, subsets, split.X_val)[0] == split.y_val).mean() > 0.9
+    narrow = Split.from_arrays(X[:200, :128], y[:200], X[200:, :128], y[200:])
+    assert np.array_equal(RandomFeaturesLearner(16).bind(narrow, narrow.X).split.X[:, :-16], narrow.X)
+
+
 def test_no_features_are_refused():
     with pytest.raises(InputError, match="n_features"):
         RandomFeaturesLearner(0)

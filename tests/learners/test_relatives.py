@@ -19,8 +19,10 @@ from sklearn.tree import DecisionTreeClassifier
 pytest.importorskip("numba", reason="Numba is not installed: pip install cdvm[trees]")
 
 from cdvm import CDVM
+from cdvm.data.split import Split
 from cdvm.learners import BoostingLearner, ForestLearner, TreeLearner, make_learner
-from cdvm.learners.relatives import proxy_for, tree_relative
+from cdvm.learners.relatives import proxy_for, stand_in, tree_relative
+from cdvm.learners.torch import TorchLearner
 
 
 class LGBMClassifier:
@@ -98,6 +100,20 @@ def test_a_smaller_tree_learner_stands_for_trees(estimator, proxy):
 )
 def test_networks_and_kernels_have_curved_relatives_and_lines_straight_ones(estimator, name):
     assert proxy_for(make_learner(estimator)).spec() == make_learner(name).spec()
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_modules_that_are_trained_one_by_one_have_a_relative_and_stacked_ones_need_none(task):
+    nn = pytest.importorskip("torch").nn
+    X = np.random.default_rng(0).normal(size=(40, 4))
+    split = Split.from_arrays(X, X[:, 0] if task == "regression" else X[:, 0] > 0, task=task, random_state=0)
+    width = split.n_classes or 1
+    stacked = TorchLearner(lambda: nn.Linear(4, width), epochs=2, task=task)
+    assert stand_in("auto", stacked, split) == (stacked, split)
+    alone = TorchLearner(lambda: nn.Sequential(nn.BatchNorm1d(4), nn.Linear(4, width)), epochs=2, task=task)
+    name = "random_features" + "_regression" * (task == "regression")
+    assert stand_in("auto", alone, split).learner.spec() == make_learner(name).spec()
+    assert stand_in(None, alone, split) == (alone, split)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """A linear model of random features: a relative of networks and kernel machines at a linear model's cost.
 
 A row's features are its columns and ``max(0, Wx + b)``, the latter standardised over the training rows, with
-W and b drawn once for all models. A logistic regression (ridge, for regression) of these is trained to its
+W and b drawn once for all models; of wide tables, images for example, the 128 leading principal components
+stand for the columns. A logistic regression (ridge, for regression) of these is trained to its
 optimum, many models at once. That is a network with one hidden layer whose first weights stay as they were
 drawn (Rahimi and Recht's random features, an extreme learning machine), and approximates a kernel machine:
 boundaries are curved, where those of a linear model of the columns are not.
@@ -9,13 +10,16 @@ boundaries are curved, where those of a linear model of the columns are not.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.decomposition import PCA
 
+from cdvm._runtime.parallel import blas_threads
 from cdvm.data.split import Features, Split, Task
 from cdvm.errors import InputError
 from cdvm.learners.base import Learner, Trainer
@@ -24,6 +28,7 @@ from cdvm.learners.ridge import RidgeLearner
 
 __all__ = ["RandomFeaturesLearner"]
 
+_COLUMNS = 128  # of a table, or as many components
 _SEED = 20_260  # one draw for all: models differ by their rows alone
 
 
@@ -67,13 +72,24 @@ class RandomFeaturesLearner(Learner):
         rectified = _rectified(split.X, turn, shift)
         middle, scale = rectified.mean(axis=0), rectified.std(axis=0)
         scale[scale == 0] = 1.0
-        rows = _beside(split.X, (rectified - middle) / scale)
+        columns = _leading(split.X)
+        rows = _beside(columns(split.X), (rectified - middle) / scale)
         return self._linear.bind(
-            replace(split, X=rows), _beside(X, (_rectified(X, turn, shift) - middle) / scale)
+            replace(split, X=rows), _beside(columns(X), (_rectified(X, turn, shift) - middle) / scale)
         )
 
     def spec(self) -> dict[str, Any]:
         return {"name": self.name, "n_features": self.n_features, "C": self.C, "task": self.task}
+
+
+def _leading(X: Any) -> Callable[[Any], Any]:
+    """What makes the columns, or components with a variance of 1 on average, of rows."""
+    if sparse.issparse(X) or min(X.shape) <= _COLUMNS:
+        return lambda rows: rows
+    with blas_threads(1):  # rounding must not depend on the cores
+        found = PCA(_COLUMNS, random_state=_SEED).fit(np.asarray(X, dtype=np.float64))
+    unit = np.sqrt(found.explained_variance_.mean()) or 1.0
+    return lambda rows: found.transform(np.asarray(rows, dtype=np.float64)) / unit
 
 
 def _beside(X: Any, features: NDArray[np.float64]) -> Features:

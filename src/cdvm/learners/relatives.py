@@ -20,6 +20,7 @@ from cdvm.errors import InputError, InputWarning
 from cdvm.learners import make_learner
 from cdvm.learners.base import Learner
 from cdvm.learners.sklearn import SklearnLearner
+from cdvm.learners.torch import TorchLearner
 from cdvm.learners.trees import BoostingLearner, ForestLearner, TreeLearner
 from cdvm.sampling import Subsets
 
@@ -71,7 +72,8 @@ def proxy_for(learner: Learner) -> Learner:
 
     Trees stand for trees and what is built of them, linear models for linear ones, linear models of random
     features for networks and kernels, neighbours for neighbours, a forest for all else. Learners that train
-    many models at once and estimators that take no time need none.
+    many models at once and estimators that take no time need none; PyTorch modules that would be trained one
+    by one do, see :func:`stand_in`.
 
     >>> from sklearn.neural_network import MLPClassifier
     >>> proxy_for(make_learner(MLPClassifier())).name
@@ -86,7 +88,7 @@ def proxy_for(learner: Learner) -> Learner:
     name = type(estimator).__name__
     if name.startswith(_QUICK):
         return learner
-    ending = "_regression" if learner.task == "regression" else ""
+    ending = _ending(learner)
     linear = "ridge" + ending if ending else "logistic"
     if name.startswith("KNeighbors"):
         return make_learner("neighbors" + ending)
@@ -104,6 +106,11 @@ def proxy_for(learner: Learner) -> Learner:
     return _small_relative(estimator) or ForestLearner(task=learner.task)
 
 
+def _ending(learner: Learner) -> str:
+    """Of the name of a learner for the same task."""
+    return "_regression" if learner.task == "regression" else ""
+
+
 class StandIn(NamedTuple):
     """The learner that thousands of models are trained with, and the rows as it sees them."""
 
@@ -119,7 +126,10 @@ def stand_in(proxy: Any, learner: Learner, split: Split) -> StandIn:
     """
     if proxy is None:
         return StandIn(learner, split)
-    found = proxy_for(learner) if isinstance(proxy, str) and proxy == "auto" else make_learner(proxy)
+    auto = isinstance(proxy, str) and proxy == "auto"
+    found = proxy_for(learner) if auto else make_learner(proxy)
+    if auto and isinstance(learner, TorchLearner) and not learner.bind(split, split.X[:1]).stacked:
+        found = make_learner("random_features" + _ending(learner))
     if found is learner:
         return StandIn(learner, split)
     if found.task != learner.task:

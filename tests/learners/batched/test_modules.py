@@ -74,17 +74,17 @@ def test_modules_that_cannot_be_stacked_are_trained_one_by_one(digits, factory, 
     np.testing.assert_array_equal(trainer.predict(subsets[1:2]), whole[1:2])
 
 
-def test_modules_of_which_one_fills_a_chunk_are_trained_one_by_one(digits, monkeypatch):
+def test_modules_of_which_few_fill_a_chunk_are_trained_one_by_one(digits, monkeypatch):
     learner = TorchLearner(mlp, epochs=3, batch_size=20)
     subsets = Design(digits.n_rows, 0.1, seed=4).take(range(3))
     stacked = learner.bind(digits, digits.X_val)
-    two = 4 * 2 * (2 * 20 * stacked._per_row + 5 * sum(p.numel() for p in mlp().parameters()))
-    monkeypatch.setattr("cdvm.learners.batched.modules._CHUNK_BYTES", two)
+    eight = 4 * 8 * (2 * 20 * stacked._per_row + 5 * sum(p.numel() for p in mlp().parameters()))
+    monkeypatch.setattr("cdvm.learners.batched.modules._CHUNK_BYTES", eight)
     assert learner.bind(digits, digits.X_val).stacked
-    monkeypatch.setattr("cdvm.learners.batched.modules._CHUNK_BYTES", two - 1)
+    monkeypatch.setattr("cdvm.learners.batched.modules._CHUNK_BYTES", eight - 1)
     alone = learner.bind(digits, digits.X_val)
     assert not alone.stacked
-    assert "at once" in alone.note
+    assert "large" in alone.note
     np.testing.assert_allclose(alone._outputs(subsets), stacked._outputs(subsets), atol=1e-5)
 
 

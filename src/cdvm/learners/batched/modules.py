@@ -3,8 +3,8 @@
 Where the module allows it, the weights of many models are stacked and one call of ``torch.func.vmap`` takes
 a step of all of them; the loss of model *t* is ``Σᵢ weight_ti · loss(f_t(xᵢ), yᵢ)``, with weight 0 for the
 rows that pad its batch. Modules whose rows see each other (batch normalisation), that draw random numbers
-(dropout), that ``vmap`` refuses, or so large that one batch fills the memory a chunk may have, are trained
-one by one with ``torch.optim``; :attr:`TorchTrainer.note` says why.
+(dropout), that ``vmap`` refuses, or that are large, are trained one by one with ``torch.optim``;
+:attr:`TorchTrainer.note` says why.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ RANDOM = threading.Lock()
 """PyTorch's generator is one for the whole process."""
 
 _CHUNK_BYTES = 64 << 20  # inputs, activations, weights and moments of the models trained side by side
+_WORTH_STACKING = 8  # models: fewer are no faster together, and convolutions much slower
 _log = logging.getLogger(__name__)
 
 
@@ -89,11 +90,9 @@ class TorchTrainer(Trainer):
         self._evaluated = self.tensor(X)
         self._targets = self.targets(split.y)
         self._per_row, self.note = self._probe()
-        if (
-            self.note is None
-            and self._models_at_once(learner.make(0), min(learner.batch_size, len(split.y))) < 2
-        ):
-            self.note = "a batch of one model is as much as is trained at once"
+        few = self._models_at_once(learner.make(0), min(learner.batch_size, len(split.y))) < _WORTH_STACKING
+        if self.note is None and few:
+            self.note = "the module is so large that few models would be trained at once"
         self.stacked = self.note is None
         self.prefer: Prefer = "threads" if self.stacked else "processes"  # type: ignore[misc]
         if self.note is not None:
