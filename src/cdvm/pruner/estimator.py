@@ -46,8 +46,8 @@ class CDVM(Growing, BaseEstimator):  # type: ignore[misc]
         The model the kept rows are for.
     proxy : "auto", None, str, scikit-learn estimator or Learner, default="auto"
         The model that is trained thousands of times in its place. ``"auto"``: a fast relative of an estimator
-        that would be fitted one by one (see :func:`cdvm.learners.relatives.proxy_for`), on standardised
-        features; None: the learner itself.
+        or PyTorch module that would be fitted one by one (see :func:`cdvm.learners.relatives.proxy_for`), on
+        standardised features; None: the learner itself.
     effort : {"low", "medium", "high"}, optional
         ``"low"`` solves the program, as in the paper. ``"medium"`` also compares several ways to choose with
         each other and with random rows, by training the learner itself, and refines the best (see
