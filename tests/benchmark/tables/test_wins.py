@@ -6,7 +6,16 @@ from benchmark_frames import frame_of, line, run
 from scipy import stats
 
 from cdvm.benchmark.published import LEVELS, paper_results
-from cdvm.benchmark.tables.wins import BEST_OF, claims, paired, refinement, signed_rank, win_counts, winners
+from cdvm.benchmark.tables.wins import (
+    BEST_OF,
+    claims,
+    paired,
+    published_wins,
+    refinement,
+    signed_rank,
+    win_counts,
+    winners,
+)
 
 
 def _mean(frame, dataset, percent, method):
@@ -39,6 +48,22 @@ def test_winners_are_the_best_means():
         assert [found["best"], found["second"]] == ranked[:2]
         assert found["lead"] == pytest.approx(at[ranked[0]] - at[ranked[1]])
     assert len(table) == 12
+
+
+def test_wins_in_the_papers_own_table():
+    table = paper_results()
+    counts = {"won": 0, "lost": 0, "undecided": 0}
+    for _, part in table.groupby(["dataset", "percent"]):
+        at = part.set_index("method")
+        best = max((m for m in BEST_OF if m in at.index), key=lambda m, at=at: at.paper[m])
+        errors = [max(at.paper_std[m], 0.005) / 5 for m in (best, "InfOpt")]
+        apart, error = at.paper[best] - at.paper["InfOpt"], np.hypot(*errors)
+        freedom = error**4 / sum(e**4 / 24 for e in errors)
+        clear = 2 * stats.t.sf(abs(apart / error), freedom) < 0.05
+        counts["undecided" if not clear else "won" if apart > 0 else "lost"] += 1
+    assert sum(counts.values()) == 36
+    assert published_wins()["InfOpt"] == " / ".join(map(str, counts.values()))
+    assert published_wins(["Random"])["Banzhaf"] != published_wins()["Banzhaf"]
 
 
 def test_pairs_are_of_one_repetition_with_draws_averaged():
