@@ -105,7 +105,9 @@ def _labels(
         boosting = HistGradientBoostingClassifier(max_iter=_TREES, early_stopping=False, random_state=seed)
         teachers.append(boosting)
     with (
-        threadpool_limits(jobs, user_api="openmp"),
+        threadpool_limits(
+            1, user_api="openmp"
+        ),  # threads of boosting wait for each other where cores are busy
         Progress("synthetic rows", len(teachers), enabled=progress) as bar,
     ):
         for teacher in teachers:
