@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cdvm import __version__
 from cdvm.benchmark.claims import claims_of, marked_claims
-from perf import pages, questions, speed
+from perf import pages, questions, relaxation, speed
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -56,10 +56,15 @@ def test_numbers_are_those_of_the_results():
 
 
 def test_pages_of_measurements_are_those_of_their_lines():
-    made_by = {"questions": questions.page, "models": pages.page, "speed": speed.page}
-    for name, made in made_by.items():
+    made_by = {
+        "questions": ("questions --table", questions.page),
+        "models": ("models --table", pages.page),
+        "program": ("relaxation --table", relaxation.page),
+        "speed": ("speed", speed.page),
+    }
+    for name, (module, made) in made_by.items():
         folder = ROOT / "results" / name
-        words = f"python -m perf.{name}" + " --table" * (name != "speed")
+        words = f"python -m perf.{module}"
         assert (folder / "README.md").read_text(encoding="utf-8") == made(folder), words
 
 
