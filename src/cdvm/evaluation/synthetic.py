@@ -104,10 +104,9 @@ def _labels(
     if X.shape[1] * (1 if split.n_classes == 2 else split.n_classes) <= _WIDE:
         boosting = HistGradientBoostingClassifier(max_iter=_TREES, early_stopping=False, random_state=seed)
         teachers.append(boosting)
+    # one thread for boosting: several wait for each other where cores are busy
     with (
-        threadpool_limits(
-            1, user_api="openmp"
-        ),  # threads of boosting wait for each other where cores are busy
+        threadpool_limits(1, user_api="openmp"),
         Progress("synthetic rows", len(teachers), enabled=progress) as bar,
     ):
         for teacher in teachers:

@@ -79,7 +79,8 @@ class RandomFeaturesLearner(Learner):
         )
 
     def spec(self) -> dict[str, Any]:
-        return {"name": self.name, "n_features": self.n_features, "C": self.C, "task": self.task}
+        known = {"n_features": self.n_features, "columns": _COLUMNS, "C": self.C, "task": self.task}
+        return {"name": self.name, **known}
 
 
 def _leading(X: Any) -> Callable[[Any], Any]:

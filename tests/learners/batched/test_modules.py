@@ -88,6 +88,12 @@ def test_modules_of_which_few_fill_a_chunk_are_trained_one_by_one(digits, monkey
     np.testing.assert_allclose(alone._outputs(subsets), stacked._outputs(subsets), atol=1e-5)
 
 
+def test_a_module_for_other_rows_is_refused_in_one_line(digits):
+    with pytest.raises(InputError, match=r"rows of shape \(64,\).*input_shape") as refused:
+        TorchLearner(lambda: nn.Linear(5, 10)).bind(digits, digits.X_val)
+    assert "\n" not in str(refused.value)
+
+
 def test_an_optimizer_of_ones_own(digits):
     learner = TorchLearner(mlp, optimizer=lambda p: torch.optim.Adam(p, lr=0.01), epochs=3)
     trainer = learner.bind(digits, digits.X_val)

@@ -90,8 +90,8 @@ class TorchTrainer(Trainer):
         self._evaluated = self.tensor(X)
         self._targets = self.targets(split.y)
         self._per_row, self.note = self._probe()
-        few = self._models_at_once(learner.make(0), min(learner.batch_size, len(split.y))) < _WORTH_STACKING
-        if self.note is None and few:
+        at_once = self._models_at_once(learner.make(0), min(learner.batch_size, len(split.y)))
+        if self.note is None and at_once < _WORTH_STACKING:
             self.note = "the module is so large that few models would be trained at once"
         self.stacked = self.note is None
         self.prefer: Prefer = "threads" if self.stacked else "processes"  # type: ignore[misc]
@@ -287,7 +287,14 @@ class TorchTrainer(Trainer):
             for leaf in module.modules()
             if not any(leaf.children())
         ]
-        outputs = module(sample)
+        try:
+            outputs = module(sample)
+        except (RuntimeError, ValueError) as error:  # layers that do not fit the rows
+            reason = str(error).splitlines()[0]
+            raise InputError(
+                f"the module cannot read rows of shape {tuple(sample.shape[1:])} ({reason}): "
+                "let the factory make one for that shape, or give its input_shape"
+            ) from error
         for hook in hooks:
             hook.remove()
         wanted = (len(sample), self.split.n_classes or 1)
