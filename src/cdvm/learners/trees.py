@@ -243,23 +243,23 @@ class _ForestTrainer(_TreesTrainer):
         super().__init__(split, X)
         self.learner = learner
         self._tried = learner.tried(split.X.shape[1])
-        several = self._width > 1
-        self._kinds = (split.y if several else np.zeros(split.n_rows)).astype(np.int32)
-        self._units = np.ones(split.n_rows) if several else self._targets.astype(np.float64)
+        self._float_targets = self._targets.astype(np.float64)
 
     def _answers(self, subsets: Subsets) -> NDArray[np.float32]:
-        from cdvm.learners.batched.forest_kernel import grow_forest
+        from cdvm.learners.batched.forest_kernel import CLASSES, TARGETS, TWO_CLASSES, grow_forest
         from cdvm.learners.batched.tree_answers import add_scalars, add_vectors
 
         learner, width, m = self.learner, self._width, self._columns.shape[1]
         answers = np.zeros((len(subsets), m, width), dtype=np.float32)
         outputs = np.zeros(learner.n_trees, dtype=np.int64)
+        classes = CLASSES if width > 1 else TWO_CLASSES
+        kind = TARGETS if self.split.task == "regression" else classes
         for k, (rows, copies) in enumerate(_training_sets(subsets)):
             trees = _blank(learner.n_trees, learner.n_trees * len(rows), width)
             grow_forest(
                 np.ascontiguousarray(self._codes[rows].T),
-                self._kinds[rows],
-                self._units[rows],
+                kind,
+                self._float_targets[rows],
                 copies,
                 rows,
                 draw_words(subsets.seed, RandomStream.ESTIMATOR, int(subsets.models[k]), 1, 1)[0, 0],

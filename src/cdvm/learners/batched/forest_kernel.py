@@ -1,9 +1,10 @@
 """Compiled code that grows the trees of a forest on the few rows of a training set.
 
 A feature has at most 64 codes, so the codes that occur in a node are the bits of one word, and the best split
-of a node costs as much as reading its rows, however many codes there are. Gini's impurity is the squared
-error of classes written as 0 and 1, so one kernel serves classes and targets: row ``i`` adds ``unit[i]`` to
-output ``output[i]``. Targets and two classes have one output, more classes one each.
+of a node costs as much as reading its rows, however many codes and classes there are. Two classes are counted
+in the halves of one integer; the rows of several classes are passed in the order of their codes; targets are
+added up as they are. Gini's impurity is the squared error of classes written as 0 and 1, so the gain is one.
+A feature that cannot split a node is not looked at below it.
 
 Random numbers are hashes of what they decide (tree, row or node): no answer depends on the order of the rows,
 and training sets that share most rows share most randomness.
@@ -17,7 +18,10 @@ import numpy as np
 
 from cdvm.learners.batched.compiling import entry, inner
 
+TARGETS, TWO_CLASSES, CLASSES = 0, 1, 2
+
 _ONE = np.uint64(1)
+_LOWER_HALF = (1 << 32) - 1
 _DEBRUIJN = np.uint64(0x03F79D71B4CB0A89)
 _PLACES = np.zeros(64, dtype=np.uint8)
 for _k in range(64):
@@ -51,66 +55,114 @@ def _occurrences(seed, row, copies):
 
 
 @inner
-def _draw(rows, seed, copies, unit, bootstrap, weight, weighted, members):
+def _draw(rows, seed, copies, bootstrap, weight, members):
     """Weights of the rows in one tree; how many rows have any."""
     n_members = 0
     for i in range(rows.shape[0]):
         w = _occurrences(seed, rows[i], copies[i]) if bootstrap else np.int64(copies[i])
-        weight[i], weighted[i] = w, w * unit[i]
+        weight[i] = w
         members[n_members] = i
         n_members += w > 0
     return n_members
 
 
 @inner
-def _split_feature(
-    column,
-    members,
-    start,
-    stop,
-    output,
-    weight,
-    weighted,
-    sums,
-    sizes,
-    totals,
-    left,
-    present,
-    n_present,
-    least,
-):
-    """Best split of a node on one feature: its gain, and the codes on either side."""
+def _lowest(word):
+    """The place of a word's lowest bit."""
+    return np.int64(_PLACES[((word & (~word + _ONE)) * _DEBRUIJN) >> np.uint64(58)])
+
+
+@inner
+def _wins(gain, gap, best, widest):
+    """Whether a cut is better than the best so far, or as good in a wider gap."""
+    return gain > best * _TIE or (gain * _TIE > best and gap > widest)
+
+
+@inner
+def _split_targets(column, members, start, stop, weights, amounts, n, total, sums, sizes, least):
+    """Best split of a node on one feature: its gain, and the codes on either side, -1 where there is none."""
     occupied = np.uint64(0)
-    n = np.int64(0)
     for i in range(start, stop):
-        r = members[i]
-        b = column[r]
-        sums[b, output[r]] += weighted[r]
-        sizes[b] += weight[r]
-        n += weight[r]
+        b = column[members[i]]
+        sums[b] += amounts[i]
+        sizes[b] += weights[i]
         occupied |= _ONE << np.uint64(b)
-    squares = 0.0
-    for j in range(n_present):
-        squares += totals[present[j]] ** 2
-        left[j] = 0.0
-    best, low, high = -1.0, -1, -1
-    n_left, left_squares, before = np.int64(0), 0.0, -1
+    best, low, high, before = -1.0, np.int64(-1), np.int64(-1), np.int64(-1)
+    n_left, left, left_squares, squares = np.int64(0), 0.0, 0.0, total**2
     while occupied:
-        b = np.int64(_PLACES[((occupied & (~occupied + _ONE)) * _DEBRUIJN) >> np.uint64(58)])
+        b = _lowest(occupied)
         occupied &= occupied - _ONE
         if n_left >= least and n - n_left >= least:
             gain = left_squares / n_left + squares / (n - n_left)
-            if gain > best * _TIE or (gain * _TIE > best and b - before > high - low):
+            if _wins(gain, b - before, best, high - low):
                 best, low, high = gain, before, b
-        for j in range(n_present):
-            k = present[j]
-            c = sums[b, k]
-            sums[b, k] = 0.0
-            left_squares += c * (2.0 * left[j] + c)
-            squares += c * (c - 2.0 * (totals[k] - left[j]))
-            left[j] += c
+        c = sums[b]
+        left_squares += c * (2.0 * left + c)
+        squares += c * (c - 2.0 * (total - left))
+        left += c
         n_left += sizes[b]
-        sizes[b] = 0
+        sums[b], sizes[b] = 0.0, 0
+        before = b
+    return best, low, high
+
+
+@inner
+def _split_two_classes(column, members, start, stop, counted, n, total, counts, least):
+    """The same for two classes: rows are in the upper half of a count, those of the second class below."""
+    occupied = np.uint64(0)
+    for i in range(start, stop):
+        b = column[members[i]]
+        counts[b] += counted[i]
+        occupied |= _ONE << np.uint64(b)
+    best, low, high, before = -1.0, np.int64(-1), np.int64(-1), np.int64(-1)
+    n_left, left = np.int64(0), np.int64(0)
+    while occupied:
+        b = _lowest(occupied)
+        occupied &= occupied - _ONE
+        if n_left >= least and n - n_left >= least:
+            one, other = np.float64(left), np.float64(total - left)
+            gain = one * one / n_left + other * other / (n - n_left)
+            if _wins(gain, b - before, best, high - low):
+                best, low, high = gain, before, b
+        left += counts[b] & _LOWER_HALF
+        n_left += counts[b] >> 32
+        counts[b] = 0
+        before = b
+    return best, low, high
+
+
+@inner
+def _split_classes(column, members, start, stop, weights, classes, n, totals, last, earlier, left, least):
+    """The same for several classes: ``last`` of a code is one of its rows, ``earlier`` of a row another."""
+    occupied = np.uint64(0)
+    for i in range(start, stop):
+        b = column[members[i]]
+        bit = _ONE << np.uint64(b)
+        earlier[i] = last[b] if occupied & bit else np.uint32(stop)
+        last[b] = i
+        occupied |= bit
+    squares = np.int64(0)
+    for k in range(totals.shape[0]):
+        squares += totals[k] * totals[k]
+        left[k] = 0
+    best, low, high, before = -1.0, np.int64(-1), np.int64(-1), np.int64(-1)
+    n_left, left_squares = np.int64(0), np.int64(0)
+    while occupied:
+        b = _lowest(occupied)
+        occupied &= occupied - _ONE
+        if n_left >= least and n - n_left >= least:
+            gain = left_squares / n_left + squares / (n - n_left)
+            if _wins(gain, b - before, best, high - low):
+                best, low, high = gain, before, b
+        i = last[b]
+        while i < stop:
+            k, w = classes[i], weights[i]
+            here = left[k]
+            left_squares += w * (2 * here + w)
+            squares += w * (w - 2 * (totals[k] - here))
+            left[k] = here + w
+            n_left += w
+            i = earlier[i]
         before = b
     return best, low, high
 
@@ -132,35 +184,54 @@ def _partition(column, members, start, stop, threshold, spare):
 
 
 @inner
+def _gather(kind, members, start, stop, target, weight, counted, amounts, classes, totals):
+    """Put what a node's rows count side by side; their weight, their sum, and whether their targets vary."""
+    n, total, varies, first = np.int64(0), 0.0, False, target[members[start]]
+    totals[:] = 0
+    for i in range(start, stop):
+        r = members[i]
+        w, t = weight[r], target[r]
+        n += w
+        varies |= t != first
+        counted[i] = w
+        if kind == CLASSES:
+            classes[i] = np.uint32(t)
+            totals[classes[i]] += w
+        elif kind == TWO_CLASSES:
+            second = w * np.int64(t)
+            counted[i] = (w << 32) + second
+            totals[0] += second
+        else:
+            amounts[i] = w * t
+            total += amounts[i]
+    return n, total, varies
+
+
+@inner
 def _grow(
-    columns, output, weight, weighted, members, n_members, n_try, least, max_depth, seed,
-    ints, floats, sums, order, stack, seeds, parent, feature, threshold, values,
+    columns, kind, target, weight, members, n_members, n_try, least, max_depth, seed,
+    counted, amounts, sums, counts, totals, left, classes, earlier, last, spare,
+    order, drawn, stack, seeds, useless, parent, feature, threshold, values,
 ):  # fmt: skip
-    """Grow a tree on the first of ``members``, depth first; the number of splits."""
+    """Grow a tree on the first of ``members``, depth first; the number of splits.
+
+    ``useless`` are the features that cannot split a node on the stack, nor any below it.
+    """
     d = columns.shape[0]
-    spare, sizes, present, drawn, seen = ints[0], ints[1], ints[2], ints[3], ints[4]
-    totals, left = floats[0], floats[1]
     n_splits, top = 0, 0
     stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3], seeds[0] = 0, n_members, 0, 0, seed
+    useless[0] = False
     while top >= 0:
         start, stop, depth, leaf = stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3]
-        node_seed = seeds[top]
+        node_seed, cannot = seeds[top], useless[top]
         top -= 1
-        n, n_present, varies = np.int64(0), 0, False
-        first = members[start]
-        for i in range(start, stop):
-            r = members[i]
-            k = output[r]
-            if not seen[k]:
-                seen[k] = 1
-                present[n_present] = k
-                n_present += 1
-            totals[k] += weighted[r]
-            n += weight[r]
-            varies |= (k != output[first]) | (weighted[r] * weight[first] != weighted[first] * weight[r])
+        here, end = np.uint64(start), np.uint64(stop)  # indices that need no look at their sign
+        n, total, varies = _gather(
+            kind, members, here, end, target, weight, counted, amounts, classes, totals
+        )
         for k in range(values.shape[1]):
-            values[leaf, k] = totals[k] / n
-        best, split, low, high, j = -1.0, -1, -1, -1, 0
+            values[leaf, k] = total / n if kind == TARGETS else totals[k] / n
+        best, split, low, high, j = -1.0, -1, np.int64(-1), np.int64(-1), 0
         if varies and depth < max_depth and n >= 2 * least:
             found = 0
             while j < d and found < n_try:
@@ -171,23 +242,33 @@ def _grow(
                     f = order[drawn[j]]
                     order[drawn[j]] = order[j]
                     order[j] = f
-                gain, a, b = _split_feature(
-                    columns[f], members, start, stop, output, weight, weighted,
-                    sums, sizes, totals, left, present, n_present, least,
-                )  # fmt: skip
-                if a >= 0:  # a feature that is constant here does not count
-                    found += 1
-                    if gain > best * _TIE or (gain * _TIE > best and b - a > high - low):
-                        best, split, low, high = gain, f, a, b
                 j += 1
+                if cannot[f]:
+                    continue
+                if kind == TARGETS:
+                    gain, a, b = _split_targets(
+                        columns[f], members, here, end, counted, amounts, n, total, sums, counts, least
+                    )
+                elif kind == TWO_CLASSES:
+                    gain, a, b = _split_two_classes(
+                        columns[f], members, here, end, counted, n, totals[0], counts, least
+                    )
+                else:
+                    gain, a, b = _split_classes(
+                        columns[f], members, here, end, counted, classes, n, totals,
+                        last, earlier, left, least,
+                    )  # fmt: skip
+                if a < 0:  # constant here, and not one of those tried
+                    cannot[f] = True
+                    continue
+                found += 1
+                if _wins(gain, b - a, best, high - low):
+                    best, split, low, high = gain, f, a, b
         while n_try < d and j > 0:  # the next node draws from the features in their own order again
             j -= 1
             f = order[drawn[j]]
             order[drawn[j]] = order[j]
             order[j] = f
-        for j in range(n_present):
-            totals[present[j]] = 0.0
-            seen[present[j]] = 0
         if split >= 0:
             cut = (low + high) // 2
             middle = _partition(columns[split], members, start, stop, cut, spare)
@@ -198,12 +279,13 @@ def _grow(
             stack[top, 0], stack[top, 1], stack[top, 2] = start, middle, depth + 1
             stack[top - 1, 3], stack[top, 3] = n_splits, leaf
             seeds[top - 1], seeds[top] = _mix(node_seed, np.uint64(0)), _mix(node_seed, _ONE)
+            useless[top] = cannot  # the other child has its parent's place, and so its useless features
     return n_splits
 
 
 @entry
 def grow_forest(
-    columns, output, unit, copies, rows, seed, n_try, least, max_depth, bootstrap,
+    columns, kind, target, copies, rows, seed, n_try, least, max_depth, bootstrap,
     starts, parent, feature, threshold, values,
 ):  # fmt: skip
     """Grow a forest and write its trees down.
@@ -211,7 +293,10 @@ def grow_forest(
     Parameters
     ----------
     columns : uint8 array of shape (n_features, n_rows)
-    output, unit : int32 and float64 arrays of shape (n_rows,)
+    kind : int
+        What the targets are.
+    target : float64 array of shape (n_rows,)
+        Targets, or the numbers of classes.
     copies, rows : int32 arrays of shape (n_rows,)
         How often each row occurs, and its number in the table.
     seed : uint64
@@ -223,22 +308,25 @@ def grow_forest(
     """
     d, n = columns.shape
     width = values.shape[1]
-    side = max(64, n, d, width)
-    ints, floats, sums = np.zeros((5, side), np.int32), np.zeros((2, side)), np.zeros((64, width))
-    weight, members, weighted = np.empty(n, np.int64), np.empty(n, np.int32), np.empty(n)
+    weight, counted, amounts = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
+    members, spare = np.empty(n, np.uint32), np.empty(n, np.uint32)
+    classes, earlier, last = np.empty(n, np.uint32), np.empty(n, np.uint32), np.empty(64, np.uint32)
+    sums, counts = np.zeros(64), np.zeros(64, np.int64)
+    totals, left = np.empty(width, np.int64), np.empty(width, np.int64)
     stack, seeds = np.empty((n + 2, 4), np.int64), np.empty(n + 2, np.uint64)
-    order = np.arange(d)
+    order, drawn, useless = np.arange(d), np.empty(d, np.int64), np.empty((n + 2, d), np.bool_)
     at = 0
     for t in range(starts.shape[0] - 1):
         starts[t] = at
         own = _mix(seed, np.uint64(t))
-        n_members = _draw(rows, own, copies, unit, bootstrap, weight, weighted, members)
+        n_members = _draw(rows, own, copies, bootstrap, weight, members)
         if n_members == 0:
-            n_members = _draw(rows, own, copies, unit, False, weight, weighted, members)
+            n_members = _draw(rows, own, copies, False, weight, members)
         leaves = at + t  # a tree has one leaf more than splits
         at += _grow(
-            columns, output, weight, weighted, members, n_members, n_try, least, max_depth, own,
-            ints, floats, sums, order, stack, seeds,
+            columns, kind, target, weight, members, n_members, n_try, least, max_depth, own,
+            counted, amounts, sums, counts, totals, left, classes, earlier, last, spare,
+            order, drawn, stack, seeds, useless,
             parent[at:], feature[at:], threshold[at:], values[leaves:],
         )  # fmt: skip
     starts[starts.shape[0] - 1] = at
