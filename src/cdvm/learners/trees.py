@@ -310,7 +310,7 @@ class _BoostingTrainer(_TreesTrainer):
                 learner.n_trees,
                 np.float32(learner.learning_rate),
                 np.float32(learner.l2 + 1e-6),
-                np.float32(learner.min_leaf),
+                np.int32(learner.min_leaf),
                 learner.max_depth or _DEEP,
                 *trees,
                 outputs,
