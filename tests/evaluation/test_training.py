@@ -6,6 +6,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from cdvm import InputError, Selection, SklearnLearner, compare_with_random, evaluate_sets, score_sets
+from cdvm.learners.fitting import fit_models
 
 
 def test_a_selection_is_a_set(wine):
@@ -40,6 +41,21 @@ def test_no_set_is_trained_twice(wine, own):
     compare_with_random(split, learner, [np.arange(0, 142, 5), np.arange(0, 142, 3)], draws=3, n_jobs=1)
     folds = 5 if own else 0
     assert len(learner.trained) == len(set(learner.trained)) == 2 * (1 + 3) + 1 + folds
+
+
+@pytest.mark.parametrize(
+    ("learner", "tasks"), [(GaussianNB(), 3), ("tree", 3), ("ridge", 1)], ids=["estimator", "tree", "ridge"]
+)
+def test_models_that_are_trained_one_by_one_are_shared_among_workers(wine, monkeypatch, learner, tasks):
+    asked = []
+
+    def noting(trainer, parts, *args, **options):
+        asked.append(len(parts))
+        return fit_models(trainer, parts, *args, **options)
+
+    monkeypatch.setattr("cdvm.evaluation.training.fit_models", noting)
+    score_sets(wine, learner, [np.arange(k, 142, 5) for k in range(3)], n_jobs=1)
+    assert asked == [tasks]
 
 
 ROWS = [np.arange(20)]

@@ -71,10 +71,11 @@ class SetTrainer:
             return np.concatenate([note([np.empty((0, X.shape[0])) for X in parts])[None]] * runs)
         trainer = self.learner.bind(split, stack_rows(parts))
         ends = np.cumsum([X.shape[0] for X in parts])[:-1]
+        piece = 1 if trainer.one_by_one else trainer.chunk
         pieces = [
-            Subsets.of(sets[start : start + trainer.chunk], split.n_rows, seed=self.seed + run, first=start)
+            Subsets.of(sets[start : start + piece], split.n_rows, seed=self.seed + run, first=start)
             for run in range(runs)
-            for start in range(0, len(sets), trainer.chunk)
+            for start in range(0, len(sets), piece)
         ]
         notes: list[Scores] = [np.empty(0)] * len(pieces)
         with Progress("fits", len(sets) * runs, enabled=self._progress) as bar:

@@ -87,6 +87,11 @@ class Trainer(ABC):
         self.split = split
         self.X = X
 
+    @property
+    def one_by_one(self) -> bool:
+        """Whether models gain nothing by being trained in one task."""
+        return self.prefer == "processes"
+
     @abstractmethod
     def _labels(self, subsets: Subsets) -> NDArray[Any]:
         """Predictions for training sets with at least two classes (one row, for regression)."""

@@ -204,6 +204,10 @@ class _TreesTrainer(Trainer):
         self._targets = (split.y - self._mean) / self._scale if split.task == "regression" else split.y
         self._width = split.n_classes if split.n_classes > 2 else 1
 
+    @property
+    def one_by_one(self) -> bool:
+        return True
+
     @abstractmethod
     def _answers(self, subsets: Subsets) -> NDArray[np.float32]:
         """What the models say: of shape (n_models, n_outputs, n_answers)."""

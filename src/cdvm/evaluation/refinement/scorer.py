@@ -220,7 +220,7 @@ class HeldOutScorer:
         self, subsets: Subsets, ask: Callable[..., Any], *asked: Any, bar: Progress | None = None
     ) -> NDArray[np.float32]:
         """What evaluation rows say of the models, a line each."""
-        piece = _PIECE if self.batched else 1
+        piece = 1 if self._trainer.one_by_one else _PIECE
         pieces, found = [subsets[k : k + piece] for k in range(0, len(subsets), piece)], {}
         # BLAS rounds differently with other numbers of threads, also where there is one task
         with blas_threads(1):
