@@ -159,12 +159,13 @@ def _seconds(lines: pd.DataFrame, alone: list[dict[str, Any]]) -> list[str]:
     if alone:
         waited = defaultdict(list)
         for line in alone:
-            waited[line["rows"], line["model"]].append(line["seconds"])
+            waited[line["rows"], line["dataset"], line["model"]].append((line["budget"], line["seconds"]))
         text += ["", "Waited for one budget, all cores (`--seconds`):", ""]
-        text += _table(
-            [*head[:3], "most", "runs"],
-            [[f"{n:,}", m, f"{np.median(s):.0f}", f"{max(s):.0f}", len(s)] for (n, m), s in waited.items()],
-        )
+        told = [
+            [f"{n:,}", dataset, model, ", ".join(f"{s:.0f} ({budget:.0%})" for budget, s in sorted(found))]
+            for (n, dataset, model), found in sorted(waited.items())
+        ]
+        text += _table(["rows", "data set", "model", "seconds (budget)"], told)
     return text
 
 
