@@ -43,3 +43,14 @@ def test_one_round_of_full_trees_is_a_regression_tree(n_rows):
     tree = TreeLearner(min_leaf=9, task="regression").predict(split, whole(split), split.X)
     once = BoostingLearner(1, learning_rate=1.0, max_leaves=256, min_leaf=9, l2=0.0, task="regression")
     np.testing.assert_allclose(once.predict(split, whole(split), split.X), tree, rtol=1e-4)
+
+
+def test_millions_of_rows_are_split_as_well_as_a_few():
+    """So many that a row has less than a step of curvature: rounded by itself, it would have none."""
+    n = 2_200_000
+    X = np.arange(n)[:, None] * 7919 % n * (40 / n)
+    y = np.where(X[:, 0] < 13, -1.0, 0.5) + np.resize([0.01, -0.01], n)
+    split = table(X, y, task="regression")
+    once = BoostingLearner(1, learning_rate=1.0, max_leaves=2, l2=0.0, task="regression")
+    asked = np.array([[1.0], [11.9], [14.1], [39.0]])
+    np.testing.assert_allclose(once.predict(split, whole(split), asked)[0], [-1, -1, 0.5, 0.5], atol=0.05)

@@ -27,6 +27,8 @@ _TINY = 1e-30
 _FITTED = np.float32(0.02)  # a model as sure as this of every row has nothing left to learn
 _LEAST = np.float32(1e-4)  # the least gain worth a split
 _TIE = np.float32(1 + 1e-5)  # gains this close are equal but for rounding, and the wider gap wins
+_FINE = 64  # steps to the mean gradient, that rounding each row by itself does no harm
+_GOLDEN = 0.6180339887498949
 _ROUGH = 500  # up to this many rows every other code will do (docs/decisions.md)
 
 
@@ -47,12 +49,16 @@ def _pack(gradient, curvature, weight, shifts, steps, packed):
         g += abs(gradient[i])
         h += curvature[i]
     above, below = shifts[0], shifts[1]
-    # half a step of rounding a row is left for
-    steps[0] = np.float32(max(g, _TINY) / ((np.int64(1) << (63 - above)) - 1 - n))
-    steps[1] = np.float32(max(h, _TINY) / ((np.int64(1) << (above - below)) - 1 - n))
+    most_g, most_h = (np.int64(1) << (63 - above)) - 1, (np.int64(1) << (above - below)) - 1
+    coarse = min(most_g, most_h) < _FINE * n
+    # room for what rounding adds: a step a row at most, and where it is even, nothing to speak of
+    used_g, used_h = (most_g // 2, most_h // 2) if coarse else (most_g - n, most_h - n)
+    steps[0], steps[1] = max(g, _TINY) / used_g, max(h, _TINY) / used_h
     for i in range(n):
-        g, h = np.float64(gradient[i]) / steps[0], np.float64(curvature[i]) / steps[1]
-        packed[i] = (np.int64(np.rint(g)) << above) + (np.int64(np.rint(h)) << below) + np.int64(weight[i])
+        up = i * _GOLDEN % 1.0 if coarse else 0.5  # as often up as is right, however small a row's share
+        g = np.floor(np.float64(gradient[i]) / steps[0] + up)
+        h = np.floor(np.float64(curvature[i]) / steps[1] + up)
+        packed[i] = (np.int64(g) << above) + (np.int64(h) << below) + np.int64(weight[i])
 
 
 @inner
