@@ -19,6 +19,9 @@ ROUNDS ?= 5
 SEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
+# each core has a process of its own: threads beside it would wait for each other
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+
 .PHONY: demo test lint coverage docs wheel bench bench-valuation mutants soak clean
 .DELETE_ON_ERROR:
 
@@ -26,7 +29,7 @@ demo: $(VENV)/.core
 	$(BIN)/cdvm prune --dataset digits --keep 5% --keep 10% --keep 30% --test 20%
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto --dist worksteal -q
+	$(ONE_THREAD) $(BIN)/python -m pytest -n auto --dist worksteal -q
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
@@ -45,7 +48,7 @@ soak: $(VENV)/.soak
 	$(BIN)/python -m soak --rounds $(ROUNDS) --seed $(SEED)
 
 coverage: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto --dist worksteal -q --cov=cdvm --cov-report=term --cov-report=html:build/coverage
+	$(ONE_THREAD) $(BIN)/python -m pytest -n auto --dist worksteal -q --cov=cdvm --cov-report=term --cov-report=html:build/coverage
 
 # into an environment that has nothing else
 wheel: $(VENV)/.dev

@@ -8,10 +8,11 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.utils import all_estimators
 
 from cdvm import learners
 from cdvm.errors import InputError
-from cdvm.learners import SklearnLearner, learner_names, make_learner
+from cdvm.learners import SklearnLearner, _sklearn_class, learner_names, make_learner
 
 
 @pytest.mark.parametrize("name", learner_names())
@@ -82,6 +83,17 @@ def test_mistakes_are_named():
         _ = learners.NoLearner
 
 
+def test_every_classifier_and_regressor_of_scikit_learn_has_its_name():
+    wanted = dict(all_estimators(type_filter=["classifier", "regressor"]))
+    for name in {*dict(all_estimators()), "BaseEstimator", "ClassifierMixin", "Pipelines"}:
+        assert _sklearn_class(name) is wanted.get(name)
+    assert type(make_learner("LinearDiscriminantAnalysis").estimator).__name__ == "LinearDiscriminantAnalysis"
+    with pytest.raises(InputError, match="learner='StackingClassifier' needs arguments: pass an estimator"):
+        make_learner("StackingClassifier")
+    with pytest.raises(InputError, match="learner='KMeans'"):
+        make_learner("KMeans")
+
+
 def test_a_module_is_pointed_to_the_torch_learner():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install cdvm[torch]")
     with pytest.raises(InputError, match="TorchLearner"):
@@ -91,7 +103,8 @@ def test_a_module_is_pointed_to_the_torch_learner():
 def test_heavy_libraries_are_not_imported_before_they_are_used():
     code = (
         "import sys; from cdvm.learners import TorchLearner, make_learner; make_learner('paper');"
-        "print([m for m in ('torch', 'sklearn.linear_model', 'sklearn.ensemble') if m in sys.modules])"
+        "print([m for m in ('torch', 'sklearn.linear_model', 'sklearn.ensemble') if m in sys.modules]);"
+        "make_learner('LinearDiscriminantAnalysis'); print('torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.split() == ["[]", "False"]

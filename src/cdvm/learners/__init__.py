@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from importlib import import_module
+from inspect import isabstract
 from typing import Any
 
 from cdvm.errors import InputError, InputWarning, unknown_name
@@ -125,16 +126,25 @@ def make_learner(learner: Any) -> Learner:
 
 def _by_class_name(name: str) -> Any:
     """A scikit-learn classifier or regressor by the name of its class, with its default parameters."""
-    if name.isidentifier() and name[0].isupper():
-        from sklearn.utils import all_estimators
+    found = _sklearn_class(name) if name.isidentifier() and name[0].isupper() else None
+    if found is None:
+        raise unknown_name("learner", name, _NAMED)
+    try:
+        return found()
+    except TypeError as error:
+        raise InputError(f"learner={name!r} needs arguments: pass an estimator in Python") from error
 
-        found = dict(all_estimators(type_filter=["classifier", "regressor"])).get(name)
-        if found is not None:
-            try:
-                return found()
-            except TypeError as error:
-                raise InputError(f"learner={name!r} needs arguments: pass an estimator in Python") from error
-    raise unknown_name("learner", name, _NAMED)
+
+def _sklearn_class(name: str) -> Any:
+    """Where it is exported; ``all_estimators`` would load every module there is, PyTorch with them."""
+    import sklearn
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+
+    for part in sklearn.__all__:
+        found = getattr(getattr(sklearn, part), name, None)
+        if isinstance(found, type) and issubclass(found, BaseEstimator) and not isabstract(found):
+            return found if issubclass(found, (ClassifierMixin, RegressorMixin)) else None
+    return None
 
 
 def _is_sklearn(estimator: Any) -> bool:
