@@ -9,6 +9,7 @@ differences.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import cast
 
 import numpy as np
@@ -44,7 +45,12 @@ def signed_rank(differences: Sequence[float] | NDArray[np.float64]) -> float:
     0.03125
     """
     found = np.asarray(differences, dtype=np.float64)
-    found = found[np.isfinite(found)].round(12)
+    return _signed_rank(tuple(found[np.isfinite(found)].round(12).tolist()))
+
+
+@lru_cache(maxsize=4096)  # several tables ask for the same
+def _signed_rank(differences: tuple[float, ...]) -> float:
+    found = np.array(differences)
     if len(found) < 2:
         return float("nan")
     if not found.any():
