@@ -39,6 +39,15 @@ def test_another_protocol_has_no_dashed_curves():
     assert "--" not in {c.get_linestyle() for c in figure.axes[0].lines}
 
 
+def test_of_many_methods_those_with_a_style_have_curves():
+    few = [line("pol", f"way{k:02d}", 50, 0, 0.5) for k in range(10)]
+    known = [line("pol", name, 50, 0, 0.6) for name in ("CDVM5k", "Random")]
+    names = set(curves(main_results(frame_of(*known, *few)).axes[0]))
+    assert {"CDVM5k", "way00", "way09", "Random"} <= names
+    many = frame_of(*known, *few, line("pol", "way10", 50, 0, 0.5))
+    assert not any(name.startswith("way") for name in curves(main_results(many).axes[0]))
+
+
 def test_files_are_whole_and_the_same_each_time(frame, tmp_path):
     found = write_figures(frame, tmp_path / "a", clusters=False)
     assert set(found.written) == set(FIGURES)
@@ -61,6 +70,7 @@ def test_files_are_whole_and_the_same_each_time(frame, tmp_path):
 def test_what_is_missing_is_named(tmp_path):
     found = write_figures(frame_of(line("pol", "Random", 50, 0, 0.6)), tmp_path, clusters=False)
     assert set(found.written) == {"main_results"}
+    assert found.missing["beside_random"] == "needs results of Random and another method"
     assert found.missing["p_benchmark"] == "needs results of CDVM5k-p02 and others"
     assert not (tmp_path / "p_benchmark.png").exists()
 

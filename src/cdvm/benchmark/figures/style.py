@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Style",
     "draw_curve",
+    "has_style",
     "legend_below",
     "new_figure",
     "note_below",
@@ -30,6 +32,7 @@ __all__ = [
     "told_repetitions",
 ]
 
+_WIDTH = 125  # characters of a note in one line
 _BLUE, _VERMILION, _GREEN, _PURPLE, _ORANGE, _SKY, _BLACK = PALETTE
 GREY = "#6B6B6B"
 _RULES: Any = {
@@ -67,6 +70,11 @@ _STYLES = {
     "Banzhaf": Style(_PURPLE, "X"),
     "Random": Style(GREY, "."),
 }
+
+
+def has_style(method: str) -> bool:
+    """Whether a method has a colour and a marker of its own."""
+    return method in _STYLES
 
 
 def style_of(method: str, number: int = 0) -> Style:
@@ -121,7 +129,7 @@ def draw_curve(ax: Axes, table: pd.DataFrame, style: Style, label: str, **option
         ax.fill_between(at, mean - error, mean + error, color=style.color, alpha=0.15, linewidth=0)
 
 
-def told_repetitions(table: pd.DataFrame, *, hollow: bool = True) -> str:
+def told_repetitions(table: pd.DataFrame, *, hollow: bool = True, bands: bool = True) -> str:
     """How many repetitions stand behind the means of a figure, and what its bands are."""
     fewest, most = int(table["repetitions"].min()), int(table["repetitions"].max())
     text = f"{most} repetition{'s' * (most > 1)}"
@@ -131,7 +139,8 @@ def told_repetitions(table: pd.DataFrame, *, hollow: bool = True) -> str:
         counts = dict(zip(names, thin["repetitions"], strict=True))
         told = ", ".join(f"{name} {count}" for name, count in counts.items())
         text += f" ({'hollow, ' * hollow}fewer: {told})"
-    return text + "; bands: two standard errors of the mean" * (most > 1)
+    text += "; bands: two standard errors of the mean" * (bands and most > 1)
+    return fill(text, _WIDTH)
 
 
 def note_below(figure: Figure, text: str) -> None:

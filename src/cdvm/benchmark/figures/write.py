@@ -1,4 +1,6 @@
-"""Every figure of the paper, drawn from results: ours solid, the paper's dashed in the same colour.
+"""Every figure of the paper and one of all methods, drawn from results.
+
+Curves of ours are solid, the paper's dashed in the same colour.
 
 The paper's curves stand where the features are the paper's, too.
 Figures whose rows are missing are left out, and named.
@@ -17,9 +19,11 @@ import pandas as pd
 from cdvm._runtime.progress import Progress
 from cdvm.benchmark.figures import ablations as figure_ablations
 from cdvm.benchmark.figures import clusters as figure_clusters
+from cdvm.benchmark.figures.beside_random import beside_random
 from cdvm.benchmark.figures.style import (
     GREY,
     draw_curve,
+    has_style,
     legend_below,
     panels,
     print_style,
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["FIGURES", "Figures", "main_results", "write_figures"]
 
 _LEFT_OUT = {"All", "CDVM5k-nokappa", "InfOpt-val"}
+_MOST_CURVES = 12  # that can be told apart; of more, those with a style of their own are drawn
 
 
 @dataclass
@@ -52,6 +57,8 @@ def main_results(frame: pd.DataFrame) -> Figure | None:
     datasets = summary.in_order(table["dataset"])
     tuned = {"CDVM"} if "CDVM5k" in set(table["method"]) else set()
     table = table[~table["method"].isin(_LEFT_OUT | tuned)]
+    if table["method"].nunique() > _MOST_CURVES:
+        table = table[table["method"].map(has_style)]
     whole = summary.means(summary.main_rows(frame)).query("method == 'All'").set_index("dataset")["accuracy"]
     figure, axes = panels(len(datasets))
     for number, (ax, dataset) in enumerate(zip(axes, datasets, strict=True)):
@@ -88,6 +95,7 @@ def _main_panel(ax: Axes, table: pd.DataFrame, most: int) -> None:
 # name: the function, and the methods it needs, for the reader of a note
 FIGURES: dict[str, tuple[Callable[[pd.DataFrame], Figure | None], str]] = {
     "main_results": (main_results, "any method"),
+    "beside_random": (beside_random, "Random and another method"),
     "motivation": (figure_ablations.motivation, "Banzhaf10k, CDVM5k@5 or DataOOB-high"),
     "ablation": (figure_ablations.ablation, "two methods or variants of CDVM"),
     "p_benchmark": (figure_ablations.p_benchmark, "CDVM5k-p02 and others"),
