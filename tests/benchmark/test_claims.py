@@ -55,6 +55,21 @@ def test_trends_are_paired_with_cdvm5k_over_the_repetitions_both_have(tmp_path):
     assert values["paper.trend.CDVM3k.pol.10"] == "-0.0400 ± 0.0000"
 
 
+def test_settings_won_and_lost_against_all_rows_are_counted_by_the_signed_rank_test(tmp_path):
+    better = {50: 0.01, 100: -0.01, 150: 0.0}
+    lines = [line(name, "All", 1000, r, 0.7 + 0.01 * r) for name in ("pol", "adult") for r in range(8)]
+    lines += [
+        line(name, "CDVM+refine", budget, r, 0.7 + 0.01 * r + (apart + 0.0001 * r if name == "pol" else 0.0))
+        for name in ("pol", "adult")
+        for budget, apart in better.items()
+        for r in range(8)
+    ]
+    written(tmp_path, "paper", frame_of(*lines))
+    values = claims_of(tmp_path)
+    told = [values[f"paper.refined.against_all_rows{at}"] for at in (".5", ".10", "")]
+    assert told == ["1 / 0 / 1", "0 / 1 / 1", "2 / 1 / 3"]  # 0.0001 r is above 0 as well
+
+
 def test_settings_in_which_a_class_is_lost_are_named(tmp_path):
     lines = [
         line("pol", method, budget, r, 0.7, worst_class=0.0 if (method, budget) == ("InfOpt", 50) else 0.4)

@@ -28,12 +28,13 @@ from cdvm.benchmark.tables.summary import (
     means,
     runtimes,
 )
-from cdvm.benchmark.tables.wins import BEST_OF, claims, win_counts
+from cdvm.benchmark.tables.wins import BEST_OF, against_all, claims, win_counts
 from cdvm.benchmark.tables.write import make_tables
 from cdvm.errors import InputError
 
 __all__ = ["claims_of", "fill_claims", "marked_claims"]
 
+_LEVEL = 0.05
 _MARK = re.compile(r"(<!--claim ([\w.+-]+)-->)(.*?)(<!--/claim-->)", re.DOTALL)
 _SHORT = (  # words of a line of the table of claims, and its name
     (r"Random within", "random_within"),
@@ -111,6 +112,22 @@ def _claims(frame: pd.DataFrame) -> dict[str, str]:
             if line["rival"] != REFINED:
                 undecided = int(line["settings"]) - won - lost
                 found[f"{who}.against.{line['rival']}"] = f"{won} / {lost} / {undecided}"
+    return found | _against_all(frame)
+
+
+def _against_all(frame: pd.DataFrame) -> dict[str, str]:
+    """Settings won, lost and undecided against all rows, at every budget and over them."""
+    table = against_all(frame)
+    groups = {f".{percent:g}": part for percent, part in table.groupby("percent")}
+    groups |= {"": table} if len(table) else {}
+    found = {}
+    for name, part in groups.items():
+        clear = part["p"] < _LEVEL
+        won, lost = (
+            int((clear & (part["difference"] > 0)).sum()),
+            int((clear & (part["difference"] < 0)).sum()),
+        )
+        found[f"refined.against_all_rows{name}"] = f"{won} / {lost} / {len(part) - won - lost}"
     return found
 
 

@@ -8,6 +8,7 @@ from scipy import stats
 from cdvm.benchmark.published import LEVELS, paper_results
 from cdvm.benchmark.tables.wins import (
     BEST_OF,
+    against_all,
     claims,
     paired,
     published_wins,
@@ -174,3 +175,20 @@ def test_refinement_tells_gain_and_cost():
     assert (table["difference"] - (table["CDVM+refine"] - table["CDVM5k"])).abs().max() < 1e-12
     assert set(table["fits"]) == {5000}
     assert refinement(frame_of(line("pol", "CDVM5k", 50, 0, 0.7))).empty
+
+
+def test_all_rows_are_compared_within_each_repetition():
+    """Repetitions differ more than methods do; adult has fewer with all rows, nomao none."""
+    level = [0.5, 0.6, 0.7, 0.8, 0.9, 0.55]
+    rows = [line("pol", "All", 1000, r, level[r]) for r in range(6)]
+    rows += [line("adult", "All", 1000, r, level[r]) for r in range(2)]
+    for dataset in ("pol", "adult", "nomao"):
+        rows += [line(dataset, "CDVM+refine", 50, r, level[r] + 0.01 * (r + 1)) for r in range(6)]
+        rows += [line(dataset, "CDVM+refine", 100, r, level[r] - 0.02) for r in range(6)]
+        rows += [line(dataset, "Random", 50, r, 0.1) for r in range(6)]
+    found = against_all(frame_of(*rows)).set_index(["dataset", "percent"])
+    assert found.index.tolist() == [("pol", 5), ("pol", 10), ("adult", 5), ("adult", 10)]
+    assert found["difference"].tolist() == pytest.approx([0.035, -0.02, 0.015, -0.02])
+    assert found["repetitions"].tolist() == [6, 6, 2, 2]
+    assert found["p"].tolist()[:2] == pytest.approx([0.03125, signed_rank([0.02] * 6)])
+    assert against_all(frame_of(line("pol", "Random", 50, 0, 0.6))).empty

@@ -23,6 +23,7 @@ from cdvm.benchmark.tables.summary import REFINED, by_repetition, follows_paper,
 
 __all__ = [
     "BEST_OF",
+    "against_all",
     "claims",
     "paired",
     "published_wins",
@@ -120,6 +121,27 @@ def paired(
                     lines.append((dataset, percent, best, rival, *_tested(column[np.isfinite(column)])))
     columns = [*_SETTING, "method", "rival", "difference", "stderr", "repetitions", "p"]
     return pd.DataFrame(lines, columns=columns)
+
+
+def against_all(frame: pd.DataFrame, method: str = REFINED) -> pd.DataFrame:
+    """A method against a model trained on all rows of the same repetition, in every setting.
+
+    Returns
+    -------
+    DataFrame
+        dataset, percent, difference, stderr, repetitions, p; empty where either is missing.
+    """
+    runs = by_repetition(main_rows(frame)).unstack("method")
+    lines: list[tuple[object, ...]] = []
+    if {method, "All"} <= set(runs.columns):
+        whole = runs["All"].dropna().droplevel("percent")
+        mine = runs[method].dropna().unstack("percent")
+        apart = mine.sub(whole, axis=0).dropna(how="all")
+        for dataset in in_order(apart.index.get_level_values("dataset")):
+            for percent, column in apart.loc[dataset].items():
+                found = column.dropna().to_numpy()
+                lines += [(dataset, percent, *_tested(found))] if len(found) else []
+    return pd.DataFrame(lines, columns=[*_SETTING, "difference", "stderr", "repetitions", "p"])
 
 
 def _tested(apart: NDArray[np.float64]) -> tuple[float, float, int, float]:
