@@ -116,19 +116,12 @@ def _claims(frame: pd.DataFrame) -> dict[str, str]:
 
 
 def _against_all(frame: pd.DataFrame) -> dict[str, str]:
-    """Settings won, lost and undecided against all rows, at every budget and over them."""
+    """Settings won, lost and undecided against all rows."""
     table = against_all(frame)
-    groups = {f".{percent:g}": part for percent, part in table.groupby("percent")}
-    groups |= {"": table} if len(table) else {}
-    found = {}
-    for name, part in groups.items():
-        clear = part["p"] < _LEVEL
-        won, lost = (
-            int((clear & (part["difference"] > 0)).sum()),
-            int((clear & (part["difference"] < 0)).sum()),
-        )
-        found[f"refined.against_all_rows{name}"] = f"{won} / {lost} / {len(part) - won - lost}"
-    return found
+    decided = table[table["p"] < _LEVEL]["difference"]
+    won, lost = int((decided > 0).sum()), int((decided < 0).sum())
+    told = f"{won} / {lost} / {len(table) - won - lost}"
+    return {"refined.against_all_rows": told} if len(table) else {}
 
 
 def _range(counts: pd.Series[int]) -> str:

@@ -46,6 +46,8 @@ def test_of_many_methods_those_with_a_style_have_curves():
     assert {"CDVM5k", "way00", "way09", "Random"} <= names
     many = frame_of(*known, *few, line("pol", "way10", 50, 0, 0.5))
     assert not any(name.startswith("way") for name in curves(main_results(many).axes[0]))
+    others = frame_of(*(line("pol", f"way{k:02d}", 50, 0, 0.5) for k in range(13)))
+    assert {"way00", "way12"} <= set(curves(main_results(others).axes[0]))  # none has a style
 
 
 def test_files_are_whole_and_the_same_each_time(frame, tmp_path):

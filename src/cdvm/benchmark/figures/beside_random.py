@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cdvm.benchmark.figures.style import GREY, legend_below, new_figure, told_repetitions
+from cdvm.benchmark.figures.style import GREY, legend_below, new_figure, style_of, told_repetitions
 from cdvm.benchmark.tables import summary
-from cdvm.plots import PALETTE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,10 +42,7 @@ def beside_random(frame: pd.DataFrame) -> Figure | None:
     for ax, level in zip(axes, levels, strict=True):
         for number, dataset in enumerate(datasets):
             if (dataset, level) in points.index:
-                style: dict[str, Any] = {
-                    "color": PALETTE[number % len(PALETTE)],
-                    "marker": "osD^vPX"[number % 7],
-                }
+                style: dict[str, Any] = style_of(dataset, number)._asdict()
                 style |= {"linestyle": "", "markersize": 3.5, "alpha": 0.8}
                 found = points.loc[(dataset, level), ranked.index]
                 thin = counts.loc[(dataset, level), ranked.index] < most

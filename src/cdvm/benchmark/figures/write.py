@@ -57,8 +57,9 @@ def main_results(frame: pd.DataFrame) -> Figure | None:
     datasets = summary.in_order(table["dataset"])
     tuned = {"CDVM"} if "CDVM5k" in set(table["method"]) else set()
     table = table[~table["method"].isin(_LEFT_OUT | tuned)]
-    if table["method"].nunique() > _MOST_CURVES:
-        table = table[table["method"].map(has_style)]
+    styled = table[table["method"].map(has_style)]
+    if table["method"].nunique() > _MOST_CURVES and len(styled):
+        table = styled
     whole = summary.means(summary.main_rows(frame)).query("method == 'All'").set_index("dataset")["accuracy"]
     figure, axes = panels(len(datasets))
     for number, (ax, dataset) in enumerate(zip(axes, datasets, strict=True)):

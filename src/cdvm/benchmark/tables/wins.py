@@ -123,8 +123,8 @@ def paired(
     return pd.DataFrame(lines, columns=columns)
 
 
-def against_all(frame: pd.DataFrame, method: str = REFINED) -> pd.DataFrame:
-    """A method against a model trained on all rows of the same repetition, in every setting.
+def against_all(frame: pd.DataFrame) -> pd.DataFrame:
+    """CDVM+refine against a model trained on all rows of the same repetition, in every setting.
 
     Returns
     -------
@@ -133,9 +133,9 @@ def against_all(frame: pd.DataFrame, method: str = REFINED) -> pd.DataFrame:
     """
     runs = by_repetition(main_rows(frame)).unstack("method")
     lines: list[tuple[object, ...]] = []
-    if {method, "All"} <= set(runs.columns):
+    if {REFINED, "All"} <= set(runs.columns):
         whole = runs["All"].dropna().droplevel("percent")
-        mine = runs[method].dropna().unstack("percent")
+        mine = runs[REFINED].dropna().unstack("percent")
         apart = mine.sub(whole, axis=0).dropna(how="all")
         for dataset in in_order(apart.index.get_level_values("dataset")):
             for percent, column in apart.loc[dataset].items():
