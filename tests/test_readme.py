@@ -57,15 +57,14 @@ def test_numbers_are_those_of_the_results():
 
 def test_pages_of_measurements_are_those_of_their_lines():
     made_by = {
-        "questions": ("questions --table", questions.page),
-        "models": ("models --table", pages.page),
-        "program": ("relaxation --table", relaxation.page),
-        "speed": ("speed", speed.page),
+        "questions/README.md": ("questions --table", questions.page),
+        "models/README.md": ("models --table", pages.page),
+        "program/README.md": ("relaxation --table", relaxation.page),
+        "speed/README.md": ("speed", speed.page),
     }
     for name, (module, made) in made_by.items():
-        folder = ROOT / "results" / name
-        words = f"python -m perf.{module}"
-        assert (folder / "README.md").read_text(encoding="utf-8") == made(folder), words
+        path = ROOT / "results" / name
+        assert path.read_text(encoding="utf-8") == made(path.parent), f"python -m perf.{module}"
 
 
 def test_one_version():

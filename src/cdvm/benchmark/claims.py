@@ -26,7 +26,6 @@ from cdvm.benchmark.tables.summary import (
     even,
     main_rows,
     means,
-    runtimes,
 )
 from cdvm.benchmark.tables.wins import BEST_OF, against_all, claims, win_counts
 from cdvm.benchmark.tables.write import make_tables
@@ -60,14 +59,16 @@ def claims_of(home: str | Path) -> dict[str, str]:
         A directory with one directory for each protocol, as ``cdvm benchmark run --out`` wrote it; what
         ``motivation`` holds is shown in tables of the paper's protocol.
     """
-    found: dict[str, str] = {}
-    for name in ("paper", "clean", "noisy"):
-        if not (Path(home) / name / "protocol.json").exists():
-            continue
-        frame = Results.open(Path(home) / name).frame
-        more = Path(home) / "motivation"
-        shown = [frame, Results.open(more).frame] if name == "paper" and more.exists() else [frame]
-        told = _claims(frame) | _tables(pd.concat(shown).drop_duplicates(ORDER, ignore_index=True))
+    names = [name for name in ("paper", "clean", "noisy", "motivation") if _has_results(Path(home) / name)]
+    frames = {name: Results.open(Path(home) / name).frame for name in names}
+    minutes = {name: _core_minutes(frame) for name, frame in frames.items()}
+    found = {f"{name}.core_minutes.whole": f"{count:.0f}" for name, count in minutes.items()}
+    if minutes:
+        found["core_minutes.whole"] = f"{sum(minutes.values()):.0f}"
+    motivation = frames.pop("motivation", None)
+    for name, frame in frames.items():
+        shown = pd.concat([frame, motivation]) if name == "paper" and motivation is not None else frame
+        told = _claims(frame) | _tables(shown.drop_duplicates(ORDER, ignore_index=True))
         found |= {f"{name}.{claim}": value for claim, value in told.items()}
     if (pixels := Path(home) / "fashion_mnist" / "pixels.json").exists():
         told = json.loads(pixels.read_text())
@@ -85,6 +86,10 @@ def claims_of(home: str | Path) -> dict[str, str]:
     return found
 
 
+def _has_results(folder: Path) -> bool:
+    return (folder / "protocol.json").exists()
+
+
 def _tables(frame: pd.DataFrame) -> dict[str, str]:
     return {f"table.{name}": f"\n\n{report.body(level=3)}\n\n" for name, report in make_tables(frame).items()}
 
@@ -95,8 +100,8 @@ def _claims(frame: pd.DataFrame) -> dict[str, str]:
     found = {
         "settings": str(contenders[["dataset", "percent"]].drop_duplicates().shape[0]),
         "repetitions": _range(contenders["repetitions"]),
-        "core_minutes": f"{_core_seconds(rows) / 60:.0f}",
-        "core_minutes.tabular": f"{_core_seconds(rows[rows['dataset'].isin(TABULAR)]) / 60:.0f}",
+        "core_minutes": f"{_core_minutes(rows):.0f}",
+        "core_minutes.tabular": f"{_core_minutes(rows[rows['dataset'].isin(TABULAR)]):.0f}",
     }
     found |= {
         f"repetitions.{method}": _range(part["repetitions"]) for method, part in contenders.groupby("method")
@@ -197,12 +202,12 @@ def _name(claim: str) -> str | None:
     return None
 
 
-def _core_seconds(rows: pd.DataFrame) -> float:
-    """Processor seconds of all repetitions and methods of the main table."""
-    table = runtimes(rows)
-    counts = rows.groupby(["dataset", "method"])["repetition"].nunique().rename("repetitions").reset_index()
-    merged = table.merge(counts, on=["dataset", "method"])
-    return float((merged["total"] * merged["repetitions"]).sum())
+def _core_minutes(rows: pd.DataFrame) -> float:
+    """Processor minutes of all repetitions and methods, as if they shared nothing with one another."""
+    if not {"seconds_prepare", "seconds_optimise"} <= set(rows.columns):
+        return 0.0
+    runs = rows.groupby(["dataset", "method", "repetition"])
+    return float(runs["seconds_prepare"].max().sum() + runs["seconds_optimise"].sum().sum()) / 60
 
 
 def marked_claims(text: str) -> list[tuple[str, str]]:
