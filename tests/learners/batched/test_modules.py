@@ -11,6 +11,8 @@ from torch_cases import mlp, nn, one_by_one, torch
 
 from cdvm.errors import InputError
 from cdvm.learners.torch import TorchLearner
+from cdvm.outcomes.recorded import Outcomes
+from cdvm.outcomes.recording import record_outcomes
 from cdvm.sampling import Design
 
 SETTINGS = [
@@ -86,6 +88,30 @@ def test_modules_of_which_few_fill_a_chunk_are_trained_one_by_one(digits, monkey
     assert not alone.stacked
     assert "large" in alone.note
     np.testing.assert_allclose(alone._outputs(subsets), stacked._outputs(subsets), atol=1e-5)
+
+
+def test_a_run_of_modules_trained_one_by_one_that_stops_keeps_what_it_had(digits, tmp_path):
+    """Each may take seconds: a task of hundreds of them would lose an hour, and leave one core to it."""
+    learner = TorchLearner(lambda: nn.Sequential(nn.Dropout(0.2), nn.Linear(64, 10)), epochs=1)
+    design, models = Design(digits.n_rows, 0.05, seed=1), range(25)
+
+    class Stopping:
+        calls, tasks_before = 0, 2
+
+        def __call__(self, y, answer):
+            self.calls += 1
+            if self.calls > self.tasks_before:
+                raise KeyboardInterrupt
+            return (answer.argmax(axis=2) == y).astype(float)
+
+    stopping = Stopping()
+    own = {"outcome": stopping, "store": tmp_path / "store", "n_jobs": 1}
+    with pytest.raises(KeyboardInterrupt):
+        record_outcomes(digits, learner, design, models, **own)
+    assert Outcomes.load(tmp_path / "store").n_models == 20
+    stopping.calls = 1  # the rest is one task
+    record_outcomes(digits, learner, design, models, **own)
+    assert Outcomes.load(tmp_path / "store").n_models == 25
 
 
 def test_a_module_for_other_rows_is_refused_in_one_line(digits):

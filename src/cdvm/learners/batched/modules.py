@@ -37,6 +37,7 @@ RANDOM = threading.Lock()
 
 _CHUNK_BYTES = 64 << 20  # inputs, activations, weights and moments of the models trained side by side
 _WORTH_STACKING = 8  # models: fewer are no faster together, and convolutions much slower
+_ONE_BY_ONE = 10  # models a task trains where each may take seconds
 _log = logging.getLogger(__name__)
 
 
@@ -96,6 +97,7 @@ class TorchTrainer(Trainer):
         self.stacked = self.note is None
         self.prefer: Prefer = "threads" if self.stacked else "processes"  # type: ignore[misc]
         if self.note is not None:
+            self.chunk = _ONE_BY_ONE  # type: ignore[misc]
             _log.info("models are trained one by one: %s", self.note)
 
     def trained(self, subsets: Subsets) -> nn.Module:
