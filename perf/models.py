@@ -30,7 +30,6 @@ import numpy as np
 from cdvm import CDVM, Split
 from cdvm.datasets import load_dataset
 from cdvm.evaluation.comparison import random_sets
-from cdvm.evaluation.difficulty import ease_of_rows, errors_of_rows, residuals_of_rows
 from cdvm.evaluation.refinement.fractions import stratify
 from cdvm.evaluation.scoring import evaluate_sets
 from cdvm.evaluation.synthetic import with_synthetic_rows
@@ -39,7 +38,7 @@ from cdvm.learners.relatives import proxy_for
 from cdvm.pruner.grounds import Grounds
 from cdvm.pruner.portfolio import Portfolio, Proposal
 from cdvm.sampling import seed_of
-from cdvm.selectors import select_rows, selector_options
+from cdvm.selectors import learn_of_rows, learnt_by, select_rows, selector_options
 from perf.kept import keep, read
 from perf.libraries import LIBRARIES
 from perf.portfolio import principal
@@ -51,7 +50,6 @@ PEERS = (
     "stratified", "k_center", "herding", "facility_location", "moderate", "hardest_right", "coverage_centric",
     "margin", "el2n", "forgetting", "craig", "glister", "coretab", *LIBRARIES,
 )  # fmt: skip
-SAID = {"ease": ease_of_rows, "errors": errors_of_rows, "residuals": residuals_of_rows}  # of rows, by a proxy
 DRAWS = 20
 COMPONENTS = 64  # of images
 
@@ -150,10 +148,11 @@ class Cell:
     def jobs(self) -> dict[str, Any]:
         return {"n_jobs": self.options.jobs, "progress": False}
 
-    def said(self, what: str, proxy: Learner) -> Any:
-        """What models of the proxy say of the rows they did not see."""
-        own = {"seed": seed_of(self.number), **self.jobs}
-        return self.memory.get((what, _name(proxy)), lambda: SAID[what](self.split, proxy, **own))
+    def learnt(self, what: str, proxy: Learner) -> Any:
+        """What models of the proxy, or others, say of the rows."""
+        own = {"learner": proxy, "random_state": self.number, **self.jobs}
+        key = (what, _name(proxy) if what in ("ease", "errors", "residuals") else None)
+        return self.memory.get(key, lambda: learn_of_rows(self.split, what, **own))
 
     def choose(self, budget: float) -> dict[str, Any]:
         """As ``CDVM(learner, effort=…).fit_split(split).select(budget)`` does it."""
@@ -163,7 +162,7 @@ class Cell:
             ("fit", name),
             lambda: CDVM(proxy, effort="low", random_state=self.number, **self.jobs).fit_split(self.split),
         )
-        strata = stratify(self.split, self.said("ease", proxy))
+        strata = stratify(self.split, self.learnt("ease", proxy))
         shown = self.memory.get("synthetic", lambda: with_synthetic_rows(self.split, **own))
         grounds = Grounds(shown, shown, strata, given=0)
         ways = Shared(grounds, self.learner, proxy, self.options.effort, **own, memory=self.memory)
@@ -191,7 +190,7 @@ class Cell:
         given: dict[str, Any] = {"random_state": self.number}
         if "learner" in known:
             given["learner"] = proxy
-        given |= {what: self.said(what, proxy) for what in SAID if what in known}
+        given |= {what: self.learnt(what, proxy) for what in learnt_by(peer)}
         key = (peer, budget, _name(proxy) if "learner" in known else None)
         return self.memory.get(key, lambda: select_rows(self.split, peer, budget, **given))
 

@@ -6,6 +6,7 @@ from cdvm.benchmark import task as task_module
 from cdvm.benchmark.methods import get_method
 from cdvm.benchmark.task import Task
 from cdvm.sampling import Subsets
+from cdvm.selectors import learn_of_rows
 from cdvm.selectors.baselines import select_with
 from cdvm.valuation import value_rows
 
@@ -43,3 +44,20 @@ def test_methods_that_rank_by_the_same_values_compute_them_once(monkeypatch):
     assert asked == ["out_of_bag", "banzhaf"]
     alone = select_with(task.split, task.learner, "out_of_bag", task.budgets, seed=task.seed, n_models=1000)
     assert [c.rows.tolist() for c in choices[0]] == [s.rows.tolist() for s in alone]
+
+
+def test_selectors_share_what_they_learn_of_rows(monkeypatch):
+    asked = []
+
+    def counted(split, what, **own):
+        asked.append(what)
+        return learn_of_rows(split, what, **own)
+
+    monkeypatch.setattr(task_module, "learn_of_rows", counted)
+    task = Task(TINY, "wine", 0)
+    (hard, first), (doubtful, second) = (get_method(name).run(task) for name in ("hardest_right", "margin"))
+    assert asked == ["ease"]
+    assert first == second > 0  # as if each had learnt it
+    for name, choices in (("hardest_right", hard), ("margin", doubtful)):
+        alone = select_with(task.split, task.learner, name, task.budgets, seed=task.seed, n_jobs=1)
+        assert [c.rows.tolist() for c in choices] == [s.rows.tolist() for s in alone]

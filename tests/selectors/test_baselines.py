@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cdvm import InputError
-from cdvm.selectors import herding, margin
+from cdvm.selectors import herding, learn_of_rows, margin, select_rows
 from cdvm.selectors.baselines import baseline_names, select_with
 from cdvm.valuation import value_rows
 
@@ -24,6 +24,44 @@ def test_a_selector_gets_the_learner_and_the_seed_where_it_has_them(overlapping)
     assert kept.rows.tolist() == margin(overlapping, 12, learner="ridge", random_state=5).tolist()
     (kept,) = select_with(overlapping, "ridge", "herding", [12], per_class=False)
     assert kept.rows.tolist() == herding(overlapping, 12, per_class=False).tolist()
+
+
+@pytest.mark.parametrize(
+    ("method", "what", "options"),
+    [
+        ("margin", "ease", {}),
+        ("hardest_right", "ease", {}),
+        ("el2n", "errors", {}),
+        ("craig", "residuals", {}),
+        ("coretab", "regions", {"trees": 4}),
+        ("forgetting", "forgotten", {"passes": 5}),
+    ],
+)
+def test_what_a_selector_learns_of_rows_is_learnt_once_for_all_budgets(
+    overlapping, monkeypatch, method, what, options
+):
+    alone = [select_rows(overlapping, method, n, random_state=5, **options).tolist() for n in (6, 12)]
+    asked = []
+
+    def counted(split, what, **own):
+        asked.append((what, own["n_jobs"]))
+        return learn_of_rows(split, what, **own)
+
+    monkeypatch.setattr("cdvm.selectors.baselines.learn_of_rows", counted)
+    kept = select_with(overlapping, "logistic", method, [6, 12], seed=5, n_jobs=1, **options)
+    assert [s.rows.tolist() for s in kept] == alone
+    assert asked == [(what, 1)]
+    learnt = {what: learn_of_rows(overlapping, what, learner="logistic", random_state=5, **options)}
+    kept = select_with(overlapping, "nothing that could be trained", method, [6, 12], seed=5, **learnt)
+    assert [s.rows.tolist() for s in kept] == alone
+    assert len(asked) == 1
+
+
+def test_nothing_is_learnt_for_an_option_there_is_not(overlapping):
+    with pytest.raises(InputError, match="margin has no option 'n_models'"):
+        select_with(overlapping, "nothing that could be trained", "margin", [5], n_models=5)
+    with pytest.raises(InputError, match="what='easy' is unknown: did you mean 'ease'"):
+        learn_of_rows(overlapping, "easy")
 
 
 def test_budgets_are_looked_at_before_anything_is_valued(overlapping):

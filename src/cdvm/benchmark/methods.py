@@ -37,6 +37,7 @@ from cdvm.evaluation.comparison import random_sets
 from cdvm.evaluation.refinement.refine import refine
 from cdvm.learners.paper import PaperLearner
 from cdvm.pruner.estimator import CDVM
+from cdvm.selectors import learnt_by
 from cdvm.selectors.baselines import baseline_names, select_with
 from cdvm.valuation import valuation_names
 
@@ -171,10 +172,12 @@ def _valued(task: Task, *, method: str, remove: Literal["low", "high"] = "low", 
 def _selected(task: Task, *, method: str) -> Answer:
     """A selector chooses for each budget."""
     own: dict[str, Any] = {"seed": task.seed, "n_jobs": task.n_jobs, "progress": False}
+    learnt = {what: task.learnt(what) for what in learnt_by(method)}
+    own |= {what: found for what, (found, _) in learnt.items()}
     started = time.process_time()
     selections = select_with(task.split, task.learner, method, task.budgets, **own)
     seconds = (time.process_time() - started) / len(selections)
-    return [Choice(len(s), s.rows, seconds=seconds) for s in selections], 0.0
+    return [Choice(len(s), s.rows, seconds=seconds) for s in selections], sum(t for _, t in learnt.values())
 
 
 def _influence_optimisation(task: Task, *, by: Literal["accuracy", "validation"]) -> Answer:

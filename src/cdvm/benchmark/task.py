@@ -17,6 +17,7 @@ from cdvm.learners import Learner
 from cdvm.outcomes.recorded import Outcomes
 from cdvm.outcomes.recording import record_outcomes
 from cdvm.sampling import Design
+from cdvm.selectors import learn_of_rows
 from cdvm.valuation import value_rows
 from cdvm.valuation.base import Values
 
@@ -52,6 +53,7 @@ class Task:
     n_jobs: int | None = 1
     _recorded: dict[float, list[tuple[Outcomes, float]]] = field(default_factory=dict)
     _valued: dict[tuple[Any, ...], tuple[Values, float]] = field(default_factory=dict)
+    _learnt: dict[str, tuple[NDArray[Any], float]] = field(default_factory=dict)
 
     @cached_property
     def split(self) -> Split:
@@ -108,6 +110,15 @@ class Task:
             found = value_rows(self.split, self.learner, method, **own, **options)
             self._valued[key] = found, time.process_time() - started
         return self._valued[key]
+
+    def learnt(self, what: str) -> tuple[NDArray[Any], float]:
+        """What selectors learn of the rows, once for all of them, and the seconds that took."""
+        if what not in self._learnt:
+            started = time.process_time()
+            own = {"random_state": self.seed, "n_jobs": self.n_jobs, "progress": False}
+            found = learn_of_rows(self.split, what, learner=self.learner, **own)
+            self._learnt[what] = found, time.process_time() - started
+        return self._learnt[what]
 
     def scored(self, sets: list[NDArray[np.int64]]) -> dict[str, NDArray[np.float64]]:
         """Test accuracy, worst-class test accuracy and validation accuracy of a model on each set."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -101,18 +102,18 @@ def choose(
     return np.sort(np.concatenate(parts))
 
 
-def numbers_of(split: Split, ask: Callable[..., Vector], learner: Any, rng: Any, **given: Any) -> Vector:
+def numbers_of(split: Split, ask: partial[NDArray[Any]], rng: Any, **given: Any) -> NDArray[Any]:
     """What ``ask`` finds of every training row, such as its ease, or what is given as found earlier."""
     # drawn either way, so that what follows is the same
     seed = seed_of(rng)
     ((name, found),) = given.items()
     if found is None:
-        return ask(split, learner, seed=seed)
-    found = np.asarray(found, dtype=np.float64)
+        return ask(split, seed=seed)
+    found = np.asarray(found)
     if len(found) != split.n_rows:
         raise InputError(
             f"{name} is of {len(found)} rows and there are {split.n_rows} training rows: "
-            f"pass what {ask.__name__} finds of the same split"
+            f"pass what {ask.func.__name__} finds of the same split"
         )
     return found
 

@@ -11,7 +11,14 @@ from cdvm.data.split import Split
 from cdvm.errors import InputError, unknown_name
 from cdvm.optimize.program import resolve_budget
 from cdvm.selection import Selection
-from cdvm.selectors import select_rows, selector_names, selector_options
+from cdvm.selectors import (
+    learn_of_rows,
+    learnt_by,
+    refuse_unknown_options,
+    select_rows,
+    selector_names,
+    selector_options,
+)
 from cdvm.valuation import valuation_names, value_rows
 
 __all__ = ["baseline_names", "select_with"]
@@ -71,6 +78,9 @@ def select_with(
         known = selector_options(method)
         given = {name: value for name, value in options.items() if name in known or name not in _ANYWHERE}
         given |= {name: value for name, value in own.items() if name in known}
+        refuse_unknown_options(method, given)
+        left = [what for what in learnt_by(method) if what not in given]
+        given |= {what: learn_of_rows(split, what, **own, **options) for what in left}  # once for all budgets
         kept = [select_rows(split, method, budget, **given) for budget in budgets]
     else:
         raise unknown_name("method", method, ["cdvm", *baseline_names()])

@@ -9,6 +9,7 @@ fraction is what fills it, at least 3 %, and hard rows are drawn at random where
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,16 +20,21 @@ from sklearn.utils import check_random_state
 from cdvm._runtime.parameters import check
 from cdvm.data.split import Split
 from cdvm.optimize.program import resolve_budget
-from cdvm.sampling import seed_of
-from cdvm.selectors.base import RULES, Positions, refuse_regression
+from cdvm.selectors.base import RULES, Positions, numbers_of, refuse_regression
 
-__all__ = ["coretab", "regions_of_leaves"]
+__all__ = ["coretab", "regions_of_leaves", "regions_of_rows"]
 
 _DEPTH = 6
 
 
 def coretab(
-    split: Split, budget: float, *, trees: int = 30, least: float = 0.03, random_state: Any = None
+    split: Split,
+    budget: float,
+    *,
+    trees: int = 30,
+    regions: Any = None,
+    least: float = 0.03,
+    random_state: Any = None,
 ) -> Positions:
     """Choose a fraction of every region that has one class only, and the rows of no such region.
 
@@ -38,6 +44,9 @@ def coretab(
     budget : int or float
         Rows to keep, as a count or as a fraction.
     trees : int
+        That divide the rows.
+    regions : ndarray, optional
+        What :func:`regions_of_rows` found earlier; nothing is trained then.
     least : float
         Fraction of the homogeneous regions' rows that is kept at least.
     random_state : int, RandomState or None
@@ -47,20 +56,32 @@ def coretab(
     ndarray
         Sorted positions among the training rows.
     """
-    from sklearn.ensemble import GradientBoostingClassifier
-
     refuse_regression(split, "coretab")
-    check(RULES, {"trees": trees, "least": least})
+    check(RULES, {"least": least})
     size, rng = resolve_budget(budget, split.n_rows), check_random_state(random_state)
-    rounds = -(-trees // (split.n_classes if split.n_classes > 2 else 1))  # a round has a tree a class
-    model = GradientBoostingClassifier(n_estimators=rounds, max_depth=_DEPTH, random_state=seed_of(rng))
-    model.fit(split.X, split.y)
-    leaves = model.apply(sparse.csr_matrix(split.X) if sparse.issparse(split.X) else split.X)
-    region = regions_of_leaves(leaves.reshape(split.n_rows, -1)[:, :trees], split.y)
+    region = numbers_of(split, partial(regions_of_rows, trees=trees), rng, regions=regions)
     easy, hard = np.flatnonzero(region >= 0), np.flatnonzero(region < 0)
     n_easy = min(len(easy), size, max(size - len(hard), round(least * len(easy))))
     kept = np.concatenate([_of_each(region, easy, n_easy, rng), rng.permutation(hard)[: size - n_easy]])
     return np.sort(kept)
+
+
+def regions_of_rows(split: Split, *, trees: int = 30, seed: int = 0) -> NDArray[np.int64]:
+    """The homogeneous region of each training row by boosted trees, or -1.
+
+    >>> split = Split.from_arrays([[0.0], [1.0], [2.0], [3.0]] * 6, list("aabb") * 6, random_state=0)
+    >>> len(set(regions_of_rows(split)))  # one of each class
+    2
+    """
+    from sklearn.ensemble import GradientBoostingClassifier
+
+    refuse_regression(split, "coretab")
+    check(RULES, {"trees": trees})
+    rounds = -(-trees // (split.n_classes if split.n_classes > 2 else 1))  # a round has a tree a class
+    model = GradientBoostingClassifier(n_estimators=rounds, max_depth=_DEPTH, random_state=seed)
+    model.fit(split.X, split.y)
+    leaves = model.apply(sparse.csr_matrix(split.X) if sparse.issparse(split.X) else split.X)
+    return regions_of_leaves(leaves.reshape(split.n_rows, -1)[:, :trees], split.y)
 
 
 def regions_of_leaves(leaves: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:

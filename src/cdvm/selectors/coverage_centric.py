@@ -7,6 +7,7 @@ larger ones.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ def coverage_centric(
     check(RULES, {"hardest": hardest})
     n, rng = split.n_rows, check_random_state(random_state)
     size = resolve_budget(budget, n)
-    ease = numbers_of(split, ease_of_rows, learner, rng, ease=ease)
+    ease = numbers_of(split, partial(ease_of_rows, learner=learner), rng, ease=ease)
     left = np.argsort(ease, kind="stable")[min(int(hardest * n), n - size) :]
     edges = np.linspace(ease[left[0]], ease[left[-1]], _BINS + 1)[1:-1]
     bins = np.searchsorted(edges, ease[left], side="right")

@@ -8,6 +8,7 @@ original, is not used: sets are compared by what any model learns from them.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,8 @@ def craig(
         Sorted positions among the training rows.
     """
     rng = check_random_state(random_state)
-    gradients = _gradients(split, numbers_of(split, residuals_of_rows, learner, rng, residuals=residuals))
+    residuals = numbers_of(split, partial(residuals_of_rows, learner=learner), rng, residuals=residuals)
+    gradients = _gradients(split, residuals)
     return choose(split, budget, per_class, lambda rows, size: rows[medoids(gradients[rows], size)])
 
 

@@ -7,6 +7,7 @@ row only those that did not see it are asked.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,6 @@ def el2n(
     ndarray
         Sorted positions among the training rows.
     """
-    size = resolve_budget(budget, split.n_rows)
-    errors = numbers_of(split, errors_of_rows, learner, check_random_state(random_state), errors=errors)
+    size, rng = resolve_budget(budget, split.n_rows), check_random_state(random_state)
+    errors = numbers_of(split, partial(errors_of_rows, learner=learner), rng, errors=errors)
     return np.sort(np.argsort(-errors, kind="stable")[:size])

@@ -6,6 +6,7 @@ over the rows and is wrong after the next. Rows that were never right count as f
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,14 @@ from cdvm._runtime.parallel import blas_threads
 from cdvm._runtime.parameters import check
 from cdvm.data.split import Split
 from cdvm.optimize.program import resolve_budget
-from cdvm.sampling import seed_of
-from cdvm.selectors.base import RULES, Positions, refuse_regression
+from cdvm.selectors.base import RULES, Positions, numbers_of, refuse_regression
 
-__all__ = ["count_forgotten", "forgetting"]
+__all__ = ["count_forgotten", "forgetting", "times_forgotten"]
 
 
-def forgetting(split: Split, budget: float, *, passes: int = 30, random_state: Any = None) -> Positions:
+def forgetting(
+    split: Split, budget: float, *, passes: int = 30, forgotten: Any = None, random_state: Any = None
+) -> Positions:
     """Choose the rows forgotten most often, at random among those forgotten as often.
 
     Parameters
@@ -32,6 +34,8 @@ def forgetting(split: Split, budget: float, *, passes: int = 30, random_state: A
         Rows to keep, as a count or as a fraction.
     passes : int
         Over the rows, in training.
+    forgotten : ndarray, optional
+        What :func:`times_forgotten` found earlier; nothing is trained then.
     random_state : int, RandomState or None
 
     Returns
@@ -39,19 +43,26 @@ def forgetting(split: Split, budget: float, *, passes: int = 30, random_state: A
     ndarray
         Sorted positions among the training rows.
     """
+    refuse_regression(split, "forgetting")
+    size, rng = resolve_budget(budget, split.n_rows), check_random_state(random_state)
+    times = numbers_of(split, partial(times_forgotten, passes=passes), rng, forgotten=forgotten)
+    order = np.lexsort((rng.random_sample(split.n_rows), -times))
+    return np.sort(order[:size])
+
+
+def times_forgotten(split: Split, *, passes: int = 30, seed: int = 0) -> NDArray[np.int64]:
+    """How often a network forgets each training row, see :func:`count_forgotten`."""
     from sklearn.neural_network import MLPClassifier
 
     refuse_regression(split, "forgetting")
     check(RULES, {"passes": passes})
-    size, rng = resolve_budget(budget, split.n_rows), check_random_state(random_state)
-    network = MLPClassifier(random_state=seed_of(rng))
+    network = MLPClassifier(random_state=seed)
     right = np.empty((passes, split.n_rows), dtype=bool)
     with blas_threads(1):  # the same sums, whatever the cores
         for k in range(passes):
             network.partial_fit(split.X, split.y, classes=np.arange(split.n_classes))
             right[k] = network.predict(split.X) == split.y
-    order = np.lexsort((rng.random_sample(split.n_rows), -count_forgotten(right)))
-    return np.sort(order[:size])
+    return count_forgotten(right)
 
 
 def count_forgotten(right: NDArray[np.bool_]) -> NDArray[np.int64]:

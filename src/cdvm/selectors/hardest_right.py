@@ -6,6 +6,7 @@ wrong themselves; the random half keeps the classes and the easy regions where t
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ def hardest_right(
         Sorted positions among the training rows.
     """
     size, rng = resolve_budget(budget, split.n_rows), check_random_state(random_state)
-    ease = numbers_of(split, ease_of_rows, learner, rng, ease=ease)
+    ease = numbers_of(split, partial(ease_of_rows, learner=learner), rng, ease=ease)
     right = np.flatnonzero(ease > 0) if split.task == "classification" else np.arange(split.n_rows)
     hard = right[np.argsort(ease[right], kind="stable")[: size // 2]]
     others = np.setdiff1d(np.arange(split.n_rows), hard)

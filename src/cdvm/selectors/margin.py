@@ -6,6 +6,7 @@ models are in doubt about them, whether they are right or wrong.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,5 +43,6 @@ def margin(
     """
     refuse_regression(split, "margin")
     size = resolve_budget(budget, split.n_rows)
-    ease = numbers_of(split, ease_of_rows, learner, check_random_state(random_state), ease=ease)
+    rng = check_random_state(random_state)
+    ease = numbers_of(split, partial(ease_of_rows, learner=learner), rng, ease=ease)
     return np.sort(np.argsort(np.abs(ease), kind="stable")[:size])
