@@ -38,6 +38,7 @@ from perf.fashion import BUDGETS, CUTOFFS, INCLUSION, MODELS, cnn_learner, compo
 from perf.kept import keep, read
 
 RANDOM = 3
+CUT = {share: f"{share:.1%} of T" for share in CUTOFFS} | {1.0: "all of T"}
 
 
 def fill(options: argparse.Namespace) -> None:
@@ -58,12 +59,13 @@ def fill(options: argparse.Namespace) -> None:
 
 def ways(split: Split, options: argparse.Namespace) -> Iterator[tuple[str, float, Any]]:
     """Name, budget and how to find the rows, cheapest budgets first."""
-    outcomes = Outcomes.load(options.out / "cnn")
-    T = ImplicitAttribution.from_outcomes(outcomes)
-    thin = T.sparsify(max(CUTOFFS))
-    cut: dict[str, Attribution] = {f"{c:.1%} of T": thin.sparsify(c) for c in CUTOFFS[:-1]}
-    cut |= {f"{CUTOFFS[-1]:.1%} of T": thin, "all of T": T}
     models = MODELS // (20 if options.quick else 1)
+
+    @cache
+    def by_network(share: float) -> Attribution:
+        if share == 1:
+            return ImplicitAttribution.from_outcomes(Outcomes.load(options.out / "cnn"))
+        return by_network(1 if share == max(CUTOFFS) else max(CUTOFFS)).sparsify(share)
 
     @cache
     def ridge() -> Attribution:
@@ -80,8 +82,8 @@ def ways(split: Split, options: argparse.Namespace) -> Iterator[tuple[str, float
         size = round(budget * split.n_rows)
         for k in range(RANDOM):
             yield f"random {k}", budget, lambda k=k, size=size: random_sets(split.n_rows, size, RANDOM)[k]
-        for name, attribution in cut.items():
-            yield name, budget, lambda size=size, attribution=attribution: chosen(attribution, size)
+        for share, name in CUT.items():
+            yield name, budget, lambda size=size, share=share: chosen(by_network(share), size)
         yield "ridge", budget, lambda size=size: chosen(ridge(), size)
         yield "by default", budget, lambda size=size: pruner().select(size).rows
     yield "all rows", 1.0, lambda: np.arange(split.n_rows)
@@ -94,11 +96,12 @@ def chosen(attribution: Attribution, size: int) -> np.ndarray:
 
 def rows(options: argparse.Namespace) -> None:
     split, path = images(options.quick), options.out / "cnn.jsonl"
-    models = Outcomes.load(options.out / "cnn").n_models
+    models = 0 if options.ways and "T" not in options.ways else Outcomes.load(options.out / "cnn").n_models
     known = [line for line in read(path) if line["models"] in (0, models)]
     done = {(line["way"], line.get("budget")) for line in known}
     for way, budget, find in ways(split, options):
-        if (way, budget) in done or budget > options.most:
+        wanted = not options.ways or any(word in options.ways for word in way.split())
+        if (way, budget) in done or budget > options.most or not wanted:
             continue
         started, working = time.perf_counter(), time.process_time()
         found = find()
@@ -107,8 +110,8 @@ def rows(options: argparse.Namespace) -> None:
             split, cnn_learner(), [found], *parts_of(split), repeats=1, n_jobs=options.jobs
         )
         halves = dict(zip(("selection", "final"), scores.mean(axis=(1, 2)).tolist(), strict=True))
-        by_network = " of T" in way
-        line = {"way": way, "budget": budget, "rows": len(found), "models": models if by_network else 0}
+        counted = models if way in CUT.values() else 0
+        line = {"way": way, "budget": budget, "rows": len(found), "models": counted}
         keep(path, line | halves | {"seconds": seconds, "core_seconds": time.process_time() - working})
         print(line | halves, flush=True)
 
@@ -119,7 +122,7 @@ def page(out: Path) -> str:
     models = max((line["models"] for line in lines), default=0)
     minutes = sum(line["core_seconds"] for line in lines) / 60
     lines = [line for line in lines if line["models"] in (0, models) and "budget" in line]
-    names = [*(f"{c:.1%} of T" for c in CUTOFFS), "all of T", "ridge", "by default"]
+    names = [*CUT.values(), "ridge", "by default"]
     text = [
         "# Fashion-MNIST with the paper's network",
         "",
@@ -152,6 +155,7 @@ def main() -> None:
     parser.add_argument("step", nargs="?", choices=["fill", "rows"])
     parser.add_argument("--models", type=int, default=500)
     parser.add_argument("--most", type=float, default=1.0, help="largest budget to train on")
+    parser.add_argument("--ways", nargs="*", help="some of random, T, ridge, default, rows; by default all")
     parser.add_argument("--out", type=Path, default=Path("results/fashion_mnist"))
     parser.add_argument("--jobs", type=int, default=-1)
     parser.add_argument("--quick", action="store_true", help="3,000 images")
