@@ -50,6 +50,21 @@ def test_a_class_with_one_row_is_fine_with_own_validation_rows_but_mentioned(fra
     assert split.n_classes == 3
 
 
+def test_quantities_taken_for_classes_are_said_to_be():
+    """Ages, prices and counts are whole numbers, and would silently be hundreds of classes."""
+    X, y = np.random.default_rng(0).random((300, 1)), np.arange(300) // 4
+    told = r"y holds 75 different numbers in 300 rows.*learner='ridge_regression'"
+    with pytest.warns(InputWarning, match=told):
+        Split.from_arrays(X, y, X, y)
+    with pytest.raises(InputError, match=r"at least 2 rows.*class 74 \(1\) has fewer.*y holds 75 different"):
+        Split.from_arrays(X[:297], y[:297], random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for other in ([f"n{k}" for k in y], np.arange(300) // 10, np.arange(100) // 5):
+            Split.from_arrays(X[: len(other)], other, X[: len(other)], other)
+        Split.from_arrays(X, y.astype(float), X, y, task="regression")
+
+
 def test_fewer_validation_rows_than_classes(frame):
     X, y = frame
     with pytest.raises(InputError, match="y_val has 1 rows for 2 classes"):

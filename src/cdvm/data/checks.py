@@ -29,6 +29,7 @@ __all__ = [
 Task = Literal["classification", "regression"]
 LARGEST = 1e100  # squares and their sums stay finite
 _SINGLE = 1e15  # the same in single precision
+_USUAL_CLASSES, _ROWS_EACH = 20, 10  # numbers that are more, and have fewer rows each, look like quantities
 
 Features: TypeAlias = Any  # a float ndarray or a csr_array; SciPy has no types to tell them apart
 
@@ -283,12 +284,25 @@ def check_classes(classes: NDArray[Any], codes: NDArray[np.int64], *, parts: int
     if len(classes) < 2:
         raise InputError(f"y holds one class only ({classes.tolist()[0]!r}): a classifier needs at least two")
     counts = np.bincount(codes, minlength=len(classes))
+    quantity = ""
+    if (
+        classes.dtype.kind in "iuf"
+        and len(classes) > _USUAL_CLASSES
+        and len(codes) < _ROWS_EACH * len(classes)
+    ):
+        quantity = (
+            f"y holds {len(classes)} different numbers in {len(codes)} rows, and each is a class. For a "
+            "regression target pass a regressor as learner, e.g. learner='ridge_regression'"
+        )
     if counts.min() < parts:
         rare = [f"{classes.tolist()[k]!r} ({counts[k]})" for k in np.flatnonzero(counts < parts)]
         raise InputError(
             f"each class needs at least {parts} rows, because the rows are split in {parts} parts; class "
-            f"{some_of(rare, quote=False)} has fewer. Drop or merge it, or pass validation rows yourself"
+            f"{some_of(rare, quote=False)} has fewer"
+            + (f"; {quantity}" if quantity else ". Drop or merge it, or pass validation rows yourself")
         )
+    if quantity:
+        warnings.warn(quantity, InputWarning, stacklevel=4)
     if parts == 1 and counts.min() == 1:
         rare = [repr(classes.tolist()[k]) for k in np.flatnonzero(counts == 1)]
         warnings.warn(
