@@ -38,6 +38,7 @@ from perf.fashion import BUDGETS, CUTOFFS, INCLUSION, MODELS, cnn_learner, compo
 from perf.kept import keep, read
 
 RANDOM = 3
+LIMIT = 60  # seconds for a program
 CUT = {share: f"{share:.1%} of T" for share in CUTOFFS} | {1.0: "all of T"}
 
 
@@ -80,18 +81,20 @@ def ways(split: Split, options: argparse.Namespace) -> Iterator[tuple[str, float
 
     for budget in BUDGETS:
         size = round(budget * split.n_rows)
-        for k in range(RANDOM):
-            yield f"random {k}", budget, lambda k=k, size=size: random_sets(split.n_rows, size, RANDOM)[k]
+        for k, rows in enumerate(random_sets(split.n_rows, size, RANDOM)):
+            yield f"random {k}", budget, lambda rows=rows: (rows, None)
         for share, name in CUT.items():
             yield name, budget, lambda size=size, share=share: chosen(by_network(share), size)
         yield "ridge", budget, lambda size=size: chosen(ridge(), size)
-        yield "by default", budget, lambda size=size: pruner().select(size).rows
-    yield "all rows", 1.0, lambda: np.arange(split.n_rows)
+        yield "by default", budget, lambda size=size: (pruner().select(size).rows, None)
+    yield "all rows", 1.0, lambda: (np.arange(split.n_rows), None)
 
 
-def chosen(attribution: Attribution, size: int) -> np.ndarray:
+def chosen(attribution: Attribution, size: int) -> tuple[np.ndarray, float]:
+    """The rows of largest weight, and how far the weights are from the program's optimum, at most."""
     program = Program(attribution, size)
-    return top_rows(program, solve(program, "first_order").weights)
+    found = solve(program, "first_order", time_limit=LIMIT)
+    return top_rows(program, found.weights), found.gap
 
 
 def rows(options: argparse.Namespace) -> None:
@@ -104,7 +107,7 @@ def rows(options: argparse.Namespace) -> None:
         if (way, budget) in done or budget > options.most or not wanted:
             continue
         started, working = time.perf_counter(), time.process_time()
-        found = find()
+        found, gap = find()
         seconds = round(time.perf_counter() - started, 1)
         scores = evaluate_sets(
             split, cnn_learner(), [found], *parts_of(split), repeats=1, n_jobs=options.jobs
@@ -112,8 +115,9 @@ def rows(options: argparse.Namespace) -> None:
         halves = dict(zip(("selection", "final"), scores.mean(axis=(1, 2)).tolist(), strict=True))
         counted = models if way in CUT.values() else 0
         line = {"way": way, "budget": budget, "rows": len(found), "models": counted}
-        keep(path, line | halves | {"seconds": seconds, "core_seconds": time.process_time() - working})
-        print(line | halves, flush=True)
+        line |= halves | {"gap": gap, "seconds": seconds, "core_seconds": time.process_time() - working}
+        keep(path, line)
+        print(line, flush=True)
 
 
 def page(out: Path) -> str:
