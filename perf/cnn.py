@@ -104,7 +104,7 @@ def rows(options: argparse.Namespace) -> None:
     done = {(line["way"], line.get("budget")) for line in known}
     for way, budget, find in ways(split, options):
         wanted = not options.ways or any(word in options.ways for word in way.split())
-        if (way, budget) in done or budget > options.most or not wanted:
+        if (way, budget) in done or budget not in options.budgets or not wanted:
             continue
         started, working = time.perf_counter(), time.process_time()
         found, gap = find()
@@ -158,7 +158,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m perf.cnn", description=__doc__)
     parser.add_argument("step", nargs="?", choices=["fill", "rows"])
     parser.add_argument("--models", type=int, default=500)
-    parser.add_argument("--most", type=float, default=1.0, help="largest budget to train on")
+    parser.add_argument("--budgets", nargs="+", type=float, default=[*BUDGETS, 1.0])
     parser.add_argument("--ways", nargs="*", help="some of random, T, ridge, default, rows; by default all")
     parser.add_argument("--out", type=Path, default=Path("results/fashion_mnist"))
     parser.add_argument("--jobs", type=int, default=-1)
