@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from itertools import groupby
@@ -144,6 +145,7 @@ def page(out: Path) -> str:
         "| rows kept | half | random, mean (least to most) | " + " | ".join(names) + " |",
         "| --- " * (3 + len(names)) + "|",
     ]
+    tally: Counter[str] = Counter()
     for budget, some in groupby(sorted(lines, key=lambda line: line["budget"]), lambda line: line["budget"]):
         group = {line["way"]: line for line in some}
         if "all rows" in group:
@@ -154,6 +156,13 @@ def page(out: Path) -> str:
             told = f"{np.mean(draws):.4f} ({min(draws):.4f} to {max(draws):.4f})" if draws else ""
             cells = [f"{group[name][half]:.4f}" if name in group else "" for name in names]
             text.append("| " + " | ".join([f"{budget:.0%}", half, told, *cells]) + " |")
+        for score in [group[name]["final"] for name in CUT.values() if name in group]:
+            tally["above" if score > max(draws) else "below" if score < min(draws) else "among"] += 1
+    text += [
+        "",
+        f"On the final half rows by T are above all draws of random rows in {tally['above']} of",
+        f"{tally.total()} cells, among them in {tally['among']}, below all in {tally['below']}.",
+    ]
     return "\n".join(text) + "\n"
 
 
