@@ -378,32 +378,3 @@ def network():
 
 def cnn_learner() -> TorchLearner:
     return TorchLearner(network, learning_rate=1e-3, epochs=25, batch_size=64, input_shape=(1, 28, 28))
-
-
-def cnn(folder: str, quick: str, models: str) -> dict:
-    """A few networks on subsets, and networks on 1 % of the rows, by the ridge models and at random."""
-    split, count = images(bool(int(quick))), int(models)
-    design, store = Design(split.n_rows, INCLUSION, seed=0), Path(folder) / f"cnn-{count}"
-    trained, started = not store.exists(), time.perf_counter()
-    outcomes = record_outcomes(split, cnn_learner(), design, range(count), store=store)
-    seconds = time.perf_counter() - started
-    lines = [f"mean accuracy of the networks on {design.size} rows: {outcomes.values().mean():.4f}"]
-    size = round(BUDGETS[0] * split.n_rows)
-    sets = [*random_sets(split.n_rows, size, 3), *ridge_rows(folder, quick, size)]
-    scores = evaluate_sets(split, cnn_learner(), sets, *parts_of(split), repeats=1).mean(axis=2)
-    names = ["random rows"] * 3 + ["rows by ridge models", "the same, refined"]
-    lines += [
-        f"{BUDGETS[0]:.0%} {name:20s} selection {scores[0, k]:.4f}, final {scores[1, k]:.4f}"
-        for k, name in enumerate(names)
-    ]
-    return {"seconds": seconds, "trained": trained, "lines": lines}
-
-
-def ridge_rows(folder: str, quick: str, size: int) -> list[np.ndarray]:
-    """Rows that ridge models on the components choose, and these refined."""
-    split = components(bool(int(quick)))
-    attribution = ImplicitAttribution.from_outcomes(Outcomes.load(Path(folder) / "ridge"))
-    mean = float(attribution.values().mean())
-    program = Program(attribution, size, kappa=CAPS[2] * attribution.max() + size * mean)
-    rows = top_rows(program, solve(program, "first_order").weights)
-    return [rows, refine(split.rows[rows], split, RidgeLearner()).rows]

@@ -4,8 +4,6 @@ fashion   Fashion-MNIST end to end with ridge models on 64 principal components:
           against random rows, sparsity cut-offs; table and figure into DIR (default
           results/fashion_mnist; with --quick they are not kept)
 pixels    processor seconds from the files of its pixels to 5 % of its rows, everything included; into DIR
-cnn       the same attribution's rows evaluated by the paper's network, and as many of its models as time
-          allows
 growth    fit and select from 1,000 to 1,000,000 rows under a memory limit
 workers   two workers against one; wants a machine that does nothing else
 imagenet  ImageNet's shape with generated outcomes: memory, seconds a product, seconds a solve
@@ -31,7 +29,7 @@ from cdvm.data.split import Split
 from cdvm.optimize.solvers.dispatch import solve
 from perf import fashion
 
-SECTIONS = ("fashion", "pixels", "cnn", "growth", "workers", "imagenet")
+SECTIONS = ("fashion", "pixels", "growth", "workers", "imagenet")
 
 
 def child(task: str, *arguments: object) -> dict:
@@ -74,17 +72,6 @@ def section_pixels(args: argparse.Namespace) -> None:
     print("pixels: " + ", ".join(f"{name} {value:.1f}" for name, value in told.items()))
     if not args.quick:
         print(child("fashion_page", out)["page"])
-
-
-def section_cnn(args: argparse.Namespace) -> None:
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = str(args.store or scratch)
-        child("fashion_outcomes", folder, int(args.quick))
-        r = child("cnn", folder, int(args.quick), args.cnn_models)
-        told = f"trained in {r['seconds']:.0f} s" if r["trained"] else "found in the store"
-        print(f"cnn: {args.cnn_models} networks {told}")
-        for line in r["lines"]:
-            print("   " + line)
 
 
 def section_growth(args: argparse.Namespace) -> None:
@@ -238,7 +225,6 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes: does it run?")
     parser.add_argument("--out", help="where Fashion-MNIST's table, page and figure go")
     parser.add_argument("--store", help="directory to keep Fashion-MNIST's outcomes in")
-    parser.add_argument("--cnn-models", type=int, default=20)
     parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.child:
