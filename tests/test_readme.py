@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cdvm import __version__
 from cdvm.benchmark.claims import claims_of, marked_claims
-from perf import cnn, pages, questions, relaxation, speed
+from perf import cnn, pages, questions, relaxation, speed, tables
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -62,6 +62,7 @@ def test_pages_of_measurements_are_those_of_their_lines():
         "program/README.md": ("relaxation --table", relaxation.page),
         "speed/README.md": ("speed", speed.page),
         "fashion_mnist/cnn.md": ("cnn --table", cnn.page),
+        "tables/README.md": ("tables --table", tables.page),
     }
     for name, (module, made) in made_by.items():
         path = ROOT / "results" / name
