@@ -39,7 +39,7 @@ from perf.fashion import BUDGETS, CUTOFFS, INCLUSION, MODELS, cnn_learner, compo
 from perf.kept import keep, read
 
 RANDOM = 3
-DEFAULT = "*by default*: `CDVM(network)`, where random features of pixels propose and the network decides;"
+DEFAULT = "*by default*: `CDVM(network)`, where random features propose and the network decides (where run);"
 LIMIT = 60  # seconds for a program
 CUT = {share: f"{share:.1%} of T" for share in CUTOFFS} | {1.0: "all of T"}
 
