@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from cdvm._runtime.parallel import run_tasks
 from cdvm.data.split import Split
 from cdvm.errors import InputError
+from cdvm.learners import logistic
 from cdvm.learners.batched import lbfgs, linear
 from cdvm.learners.logistic import LogisticLearner
 from cdvm.sampling import Design, Subsets
@@ -133,6 +134,24 @@ def test_features_of_very_different_scales():
 def test_models_single_precision_does_not_finish_are_finished_in_double(monkeypatch):
     monkeypatch.setitem(lbfgs._ITERATIONS, 4, 3)
     check(split_of("digits"), draw(4))
+
+
+def test_double_precision_begins_where_single_ended(monkeypatch):
+    split, subsets = split_of("digits"), draw(4)
+    labels = check(split, subsets)
+    monkeypatch.setitem(lbfgs._ITERATIONS, 8, 3)  # too few from the beginning
+    monkeypatch.setattr(logistic, "minimise", _unfinished(lbfgs.minimise))
+    assert (check(split, subsets) == labels).all()
+
+
+def _unfinished(minimise):
+    """Single precision goes all the way, and says that it did not."""
+
+    def run(problem, tol, start=None):
+        coefficients, intercepts, done = minimise(problem, tol, start)
+        return coefficients, intercepts, done & (problem.design.itemsize == 8)
+
+    return run
 
 
 def test_sparse_features():

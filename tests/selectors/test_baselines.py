@@ -60,6 +60,8 @@ def test_what_a_selector_learns_of_rows_is_learnt_once_for_all_budgets(
 def test_nothing_is_learnt_for_an_option_there_is_not(overlapping):
     with pytest.raises(InputError, match="margin has no option 'n_models'"):
         select_with(overlapping, "nothing that could be trained", "margin", [5], n_models=5)
+    with pytest.raises(InputError, match="hardest=2: use a fraction"):
+        select_with(overlapping, "nothing that could be trained", "coverage_centric", [5], hardest=2)
     with pytest.raises(InputError, match="what='easy' is unknown: did you mean 'ease'"):
         learn_of_rows(overlapping, "easy")
 

@@ -86,7 +86,8 @@ def test_conjugate_gradients_on_a_network_equal_a_dense_solve(monkeypatch):
     np.testing.assert_allclose(values.values, expected, rtol=1e-6, atol=1e-12)
     monkeypatch.setattr(torch_learner, "_CHUNK_BYTES", 8 << 10)  # rows go through in many pieces
     pieces = influence(split, learner, damping=0.05, tolerance=1e-10)
-    np.testing.assert_allclose(pieces.values, values.values, rtol=1e-9, atol=1e-14)
+    # both end within 1e-10 of the right side: small values agree as far as large ones are known
+    np.testing.assert_allclose(pieces.values, values.values, rtol=1e-9, atol=1e-9 * abs(values.values).max())
 
 
 def test_batch_normalisation_dropout_and_frozen_layers_are_met_as_they_answer():

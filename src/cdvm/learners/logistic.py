@@ -259,6 +259,7 @@ class _LogisticTrainer(Trainer):
         coefficients = np.zeros((*present.shape, design.shape[2]))
         intercepts = np.zeros(present.shape)
         todo = np.arange(len(present))
+        start: Floats | None = None
         for dtype in (np.float32, np.float64):
             problem = Problem.of(
                 design[todo],
@@ -269,8 +270,10 @@ class _LogisticTrainer(Trainer):
                 intercept=self.learner.fit_intercept,
                 dtype=dtype,
             )
-            coefficients[todo], intercepts[todo], done = minimise(problem, self.learner.tol)
+            coefficients[todo], intercepts[todo], done = minimise(problem, self.learner.tol, start)
             todo = todo[~done]
             if not todo.size:
                 break
+            start = np.concatenate([coefficients[todo], intercepts[todo, :, None]], axis=2)
+            start[~np.isfinite(start).all(axis=(1, 2))] = 0.0
         return coefficients, intercepts

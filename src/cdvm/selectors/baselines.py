@@ -19,12 +19,19 @@ from cdvm.selectors import (
     selector_names,
     selector_options,
 )
+from cdvm.selectors.base import RULES as OPTIONS
 from cdvm.valuation import valuation_names, value_rows
 
 __all__ = ["baseline_names", "select_with"]
 
 _ANYWHERE = {"n_jobs": N_JOBS, "progress": PROGRESS}  # a method without use for them may be given these
-_RULES = {"remove": one_of("low", "high"), "seed": SEED, "per_class": one_of(None, True, False), **_ANYWHERE}
+_RULES = {
+    "remove": one_of("low", "high"),
+    "seed": SEED,
+    "per_class": one_of(None, True, False),
+    **OPTIONS,
+    **_ANYWHERE,
+}
 
 
 def baseline_names() -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from cdvm.learners.batched import lbfgs
 from cdvm.learners.batched.lbfgs import Point, dot, keep, minimise
 
 SIZE = 6
@@ -86,6 +87,17 @@ def test_a_problem_that_no_step_helps_stays_where_it_is_and_is_told(rng):
     assert converged.tolist() == [True, False, True, True]
     assert not coefficients[1].any()
     np.testing.assert_allclose(coefficients[0], problem.c[0, :, :-1], atol=1e-6)
+
+
+def test_who_begins_near_the_minimum_needs_fewer_steps(rng, monkeypatch):
+    problem = quadratics(rng, 3, 1000.0)
+    start = problem.c + 1e-7
+    monkeypatch.setitem(lbfgs._ITERATIONS, 8, 3)
+    assert not minimise(problem, 1e-6)[2].any()
+    coefficients, _, converged = minimise(problem, 1e-6, start)
+    assert converged.all()
+    np.testing.assert_allclose(coefficients, problem.c[:, :, :-1], atol=1e-6)
+    np.testing.assert_array_equal(start, problem.c + 1e-7)
 
 
 def test_problems_are_kept_in_nested_tuples(rng):

@@ -54,9 +54,14 @@ class Losses(Protocol):
     def precondition(self, rest: Floats, inverse: Floats) -> Floats: ...
 
 
-def minimise(problem: Losses, tol: float) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Coefficients (n, K, r) and intercepts (n, K) of the minima, and which problems converged."""
-    point = problem.start()
+def minimise(
+    problem: Losses, tol: float, start: Floats | None = None
+) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Coefficients (n, K, r) and intercepts (n, K) of the minima, and which problems converged.
+
+    ``start``, of shape (n, K, r + 1), is where the problems begin, if not where they begin by themselves.
+    """
+    point = problem.start() if start is None else Point(start.copy(), problem.image(start))
     result = point.at.copy()
     converged = np.zeros(len(result), dtype=np.bool_)
     active = np.arange(len(result))
