@@ -123,22 +123,21 @@ class Cell:
 
     def lines(self, done: set[tuple[float, str]]) -> Iterator[dict[str, Any]]:
         """Lines that are missing, for every budget and method."""
-        budgets = self.options.budgets
         if (1.0, "all") not in done:
             yield {"budget": 1.0, "method": "all", "accuracy": self.accuracies([range(self.split.n_rows)])[0]}
-        for budget in budgets:
-            if (budget, "random") not in done:
-                size = round(budget * self.split.n_rows)
-                found = self.accuracies(random_sets(self.split.n_rows, size, DRAWS, seed=self.number))
-                line = {"budget": budget, "method": "random", "accuracy": float(np.mean(found))}
-                yield line | {"std": float(np.std(found, ddof=1))}
-        for budget in budgets:
-            if (budget, "cdvm") not in done:
-                yield {"budget": budget, "method": "cdvm", **self.choose(budget)}
-        for peer in self.options.peers:
-            for budget in budgets:
-                if (budget, peer) not in done:
-                    yield {"budget": budget, "method": peer, **self.choose_by(peer, budget)}
+        for method in self.options.methods:
+            for budget in self.options.budgets:
+                if (budget, method) not in done:
+                    yield {"budget": budget, "method": method, **self.measure(method, budget)}
+
+    def measure(self, method: str, budget: float) -> dict[str, Any]:
+        if method == "cdvm":
+            return self.choose(budget)
+        if method != "random":
+            return self.choose_by(method, budget)
+        size = round(budget * self.split.n_rows)
+        found = self.accuracies(random_sets(self.split.n_rows, size, DRAWS, seed=self.number))
+        return {"accuracy": float(np.mean(found)), "std": float(np.std(found, ddof=1))}
 
     def accuracies(self, sets: list[Any]) -> list[float]:
         test = (self.split.X_test, self.split.y_test)
@@ -250,7 +249,7 @@ def main() -> None:
     parser.add_argument("--datasets", nargs="+", default=list(DATASETS))
     parser.add_argument("--models", nargs="+", default=list(MODELS))
     parser.add_argument("--budgets", type=float, nargs="+", default=list(BUDGETS))
-    parser.add_argument("--peers", nargs="*", default=list(PEERS))
+    parser.add_argument("--methods", nargs="+", default=["random", "cdvm", *PEERS])
     parser.add_argument("--rows", type=int, default=5000)
     parser.add_argument("--splits", type=int, nargs="+", default=list(range(10)))
     parser.add_argument("--noise", type=float, default=0.0, help="fraction of the labels made wrong")
