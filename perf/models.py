@@ -30,7 +30,7 @@ import numpy as np
 from cdvm import CDVM, Split
 from cdvm.datasets import load_dataset
 from cdvm.evaluation.comparison import random_sets
-from cdvm.evaluation.refinement.fractions import stratify
+from cdvm.evaluation.refinement.windows import Difficulty, find_difficulty
 from cdvm.evaluation.scoring import evaluate_sets
 from cdvm.evaluation.synthetic import with_synthetic_rows
 from cdvm.learners import Learner, make_learner
@@ -149,9 +149,17 @@ class Cell:
 
     def learnt(self, what: str, proxy: Learner) -> Any:
         """What models of the proxy, or others, say of the rows."""
+        if what == "ease":
+            return self.difficulty(proxy).ease
         own = {"learner": proxy, "random_state": self.number, **self.jobs}
-        key = (what, _name(proxy) if what in ("ease", "errors", "residuals") else None)
+        key = (what, _name(proxy) if what in ("errors", "residuals") else None)
         return self.memory.get(key, lambda: learn_of_rows(self.split, what, **own))
+
+    def difficulty(self, proxy: Learner) -> Difficulty:
+        own = {"seed": seed_of(self.number), **self.jobs}
+        return self.memory.get(
+            ("difficulty", _name(proxy)), lambda: find_difficulty(self.split, proxy, **own)
+        )
 
     def choose(self, budget: float) -> dict[str, Any]:
         """As ``CDVM(learner, effort=…).fit_split(split).select(budget)`` does it."""
@@ -161,9 +169,8 @@ class Cell:
             ("fit", name),
             lambda: CDVM(proxy, effort="low", random_state=self.number, **self.jobs).fit_split(self.split),
         )
-        strata = stratify(self.split, self.learnt("ease", proxy))
         shown = self.memory.get("synthetic", lambda: with_synthetic_rows(self.split, **own))
-        grounds = Grounds(shown, shown, strata, given=0)
+        grounds = Grounds(shown, shown, self.difficulty(proxy), given=0)
         ways = Shared(grounds, self.learner, proxy, self.options.effort, **own, memory=self.memory)
         proposals = self.memory.get(("proposals", name, budget), lambda: ways.propose(pruner.select(budget)))
         keep = ways.decide(proposals)

@@ -50,9 +50,6 @@ def page(out: Path) -> str:
     wide = _wide(lines)
     lines = lines[lines.method != "all"]
     text = ["# Rows for the models people use", "", _INTRODUCTION]
-    early = len(lines) if "commit" not in lines else int(lines.commit.isna().sum())
-    if early:
-        text += ["", f"{early:,} of {len(lines):,} lines {_EARLY}"]
     for (rows, noise), part in wide.groupby(level=["rows", "noise"]):
         wrong = f", {noise:.0%} of the labels wrong" if noise else ""
         text += ["", f"## {rows:,} rows{wrong}", "", *_counts(part), "", *_way(part), "", *_duels(part)]
@@ -65,11 +62,6 @@ _INTRODUCTION = """\
 By `python -m perf.models`: accuracy on up to 5,000 rows that had no part in choosing; *random* is the mean of
 20 draws, *cdvm* is `CDVM(model, effort="medium")`. A setting is a data set, a model and a budget;
 it is won or lost where a two-sided paired t-test over at least three splits says so (p < .05)."""
-
-
-_EARLY = """\
-are of sources before random features stood for networks and subsets were sized for
-the leaves of boosted trees: a first look, which decides nothing and will be run again."""
 
 
 def methods_of(wide: pd.DataFrame) -> list[str]:

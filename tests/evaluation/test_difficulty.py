@@ -1,6 +1,7 @@
 """How hard rows are: wrong labels hardest, then those at the boundary."""
 
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,13 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from cdvm import Design, SklearnLearner, Split
-from cdvm.evaluation.difficulty import difficulty_bins, ease_of_rows, errors_of_rows, residuals_of_rows
+from cdvm.evaluation.difficulty import (
+    difficulty_bins,
+    ease_of_rows,
+    ease_without_folds,
+    errors_of_rows,
+    residuals_of_rows,
+)
 
 
 @pytest.fixture(scope="module")
@@ -189,3 +196,20 @@ def test_ease_of_targets_is_the_squared_error_of_models_fitted_by_hand():
             said[row].append(-(error[row] ** 2))
     found = ease_of_rows(split, SklearnLearner(LinearRegression()), seed=5, n_jobs=1)
     np.testing.assert_allclose(found, [np.mean(one) for one in said], rtol=1e-5, atol=1e-7)
+
+
+def test_ease_without_a_fold_has_not_seen_it(blobs, monkeypatch):
+    """Other labels in a fold change nothing about what is said without it, and something about the rest."""
+    monkeypatch.setattr(
+        "cdvm.evaluation.difficulty._OF_A_FOLD", 16
+    )  # none of the rows is seen by all of them
+    split, _ = blobs
+    folds = np.arange(split.n_rows) % 3
+    before = ease_without_folds(split, "logistic", folds, n_jobs=1)
+    y = split.y.copy()
+    y[folds == 1] = 1 - y[folds == 1]
+    after = ease_without_folds(replace(split, y=y), "logistic", folds, n_jobs=1)
+    assert before.shape == (3, split.n_rows)
+    np.testing.assert_array_equal(after[1, folds != 1], before[1, folds != 1])
+    for fold in (0, 2):
+        assert (after[fold, folds != 1] != before[fold, folds != 1]).mean() > 0.9

@@ -11,8 +11,8 @@ from sklearn.svm import SVC
 
 from cdvm import CDVM, Selection, Split
 from cdvm.errors import InputError
-from cdvm.evaluation.refinement.fractions import stratify
 from cdvm.evaluation.refinement.scorer import RowScores
+from cdvm.evaluation.refinement.windows import Difficulty
 from cdvm.learners import make_learner
 from cdvm.pruner import portfolio
 from cdvm.pruner.grounds import Grounds, find_grounds
@@ -37,6 +37,14 @@ class Counted(ClassifierMixin, BaseEstimator):
         return self.model_.decision_function(X)
 
 
+def grounds_of(split):
+    """All rows evaluate, and are the harder the earlier they come."""
+    n = split.n_rows
+    return Grounds(
+        split, split, Difficulty(np.arange(float(n)), np.arange(n) % 4, np.arange(4.0 * n).reshape(4, n))
+    )
+
+
 @pytest.fixture(scope="module")
 def moons():
     X, y = make_moons(300, noise=0.25, random_state=0)
@@ -57,16 +65,16 @@ def fitted(moons):
 
 def test_the_learner_itself_trains_tens_and_the_proxy_thousands(fitted):
     _, keep = fitted
-    # once tried, eight random sets, the program's, three by fractions, the refined one
-    assert Counted.fits == 1 + 13
+    # once tried, eight random sets, the program's, three by fractions, one or three by a window, one refined
+    assert Counted.fits in (1 + 14, 1 + 16)
     assert sum(line.fits for line in keep.leaderboard) > 1000
 
 
 def test_the_leaderboard_has_random_rows_and_one_answer_which_is_the_best(fitted):
     _, keep = fitted
     names = [line.name for line in keep.leaderboard]
-    assert {"random", "program", "fractions"} < set(names)
-    assert len(names) == 4
+    assert {"random", "program", "fractions", "window"} < set(names)
+    assert len(names) == 5
     assert any(name.endswith("+refine") for name in names)
     assert [line.kept for line in keep.leaderboard].count(True) == 1
     best = next(line for line in keep.leaderboard if line.kept)
@@ -272,15 +280,53 @@ def test_the_standard_error_is_that_of_a_mean_difference():
     assert errors[-1] == pytest.approx(np.sqrt(0.3 * 0.7 / 4000), rel=0.05)
 
 
+def proposals_of(split, *methods):
+    sets = (np.arange(k, k + 5) for k in range(len(methods)))
+    return [
+        Proposal(Selection.of_rows(split, rows, method=method, seconds=0.0))
+        for rows, method in zip(sets, methods, strict=True)
+    ]
+
+
 def test_where_nothing_is_better_random_rows_are_kept(moons):
-    pruner = CDVM("logistic", effort="medium", n_models=50, n_jobs=1, random_state=0).fit(*moons)
-    split = pruner.split_
-    sets = [Selection.of_rows(split, np.arange(k, k + 5), method="random", seconds=0.0) for k in range(8)]
-    other = Selection.of_rows(split, np.arange(5), method="fractions", seconds=0.0)
+    split = Split.from_arrays(*moons, validation="out_of_bag", random_state=0)
     scores = np.array([0.7] * 7 + [0.8, 0.6])
-    board = _leaderboard([Proposal(s) for s in [*sets, other]], scores, np.zeros(9), 7)
+    board = _leaderboard(proposals_of(split, *["random"] * 8, "fractions"), scores, np.zeros(9))
     assert [(line.name, line.kept) for line in board] == [("random", True), ("fractions", False)]
     assert board[0].score == pytest.approx(0.7125)
+
+
+@pytest.mark.parametrize(("effort", "refined"), [("medium", [10]), ("high", [10, 8])])
+def test_ways_are_compared_by_the_mean_of_their_sets(moons, effort, refined):
+    """One lucky set of eight does not make chance the best way."""
+    split = Split.from_arrays(*moons, validation="out_of_bag", random_state=0)
+    proposals = proposals_of(split, *["random"] * 8, "program", "fractions", "fractions", "window")
+    scores = np.array([0.5] * 7 + [0.9, 0.65, 0.7, 0.8, 0.6])
+    learner = make_learner("ridge")
+    ways = Portfolio(grounds_of(split), learner, learner, effort)
+    assert ways._to_refine(proposals, scores) == refined
+    board = _leaderboard(proposals, scores, np.zeros(12))
+    assert [line.name for line in board] == ["fractions", "program", "window", "random"]
+    assert [line.score for line in board] == pytest.approx([0.75, 0.65, 0.6, 0.55])
+
+
+def test_of_the_best_way_the_best_set_is_kept(moons, monkeypatch):
+    """Refining makes it worse here."""
+    split = Split.from_arrays(*moons, validation="out_of_bag", random_state=0)
+    learner = make_learner("logistic")
+    ways = Portfolio(grounds_of(split), learner, learner, n_jobs=1, progress=False)
+    worst = np.argsort(split.X[:, 0])[:20]  # of one class but for some
+    spoilt = Proposal(Selection.of_rows(split, np.sort(worst), method="program+refine", seconds=0.0))
+    monkeypatch.setattr(Portfolio, "_refined", lambda self, start: spoilt)
+    good = [np.sort(np.random.default_rng(k).permutation(300)[:40]) for k in range(10)]
+    named = [*["random"] * 8, "fractions", "fractions"]
+    sets = [
+        Selection.of_rows(split, rows, method=n, seconds=0.0) for rows, n in zip(good, named, strict=True)
+    ]
+    kept = ways.decide([Proposal(s) for s in sets])
+    assert kept.leaderboard[-1].name == "program+refine"
+    assert kept.method == kept.leaderboard[0].name
+    assert kept.score == kept.leaderboard[0].score
 
 
 @pytest.mark.parametrize(
@@ -297,5 +343,5 @@ def test_where_nothing_is_better_random_rows_are_kept(moons):
 )
 def test_searches_take_as_many_models_as_their_rows_allow(moons, proxy, size, fits):
     split, learner = Split.from_arrays(*moons, validation="out_of_bag", random_state=0), make_learner(proxy)
-    ways = Portfolio(Grounds(split, split, stratify(split, np.arange(300.0))), learner, learner)
+    ways = Portfolio(grounds_of(split), learner, learner)
     assert ways._affordable(3000, size) == fits

@@ -25,11 +25,18 @@ from cdvm.learners.fitting import fit_models
 from cdvm.outcomes.kinds import margin_of
 from cdvm.sampling import Design, Subsets
 
-__all__ = ["difficulty_bins", "ease_of_rows", "errors_of_rows", "residuals_of_rows"]
+__all__ = [
+    "difficulty_bins",
+    "ease_of_rows",
+    "ease_without_folds",
+    "errors_of_rows",
+    "residuals_of_rows",
+]
 
 Ask = Callable[[Trainer, Subsets], NDArray[np.float64]]
 
 _MODELS = 20
+_OF_A_FOLD = 10
 _MOST_ROWS = 10_000  # of a model: a larger half says the same
 
 
@@ -45,7 +52,31 @@ def ease_of_rows(
     >>> bool(ease[split.X[:, 0] == 0].mean() > ease[split.X[:, 0] == 1].mean() > 0)
     True
     """
-    return _mean_outside(split, learner, _margin, seed, n_jobs, progress)
+    return _by_halves(split, learner, _margin, seed, n_jobs, progress)
+
+
+def ease_without_folds(
+    split: Split,
+    learner: Any,
+    folds: NDArray[np.int64],
+    *,
+    seed: int = 0,
+    n_jobs: int | None = -1,
+    progress: bool | None = None,
+) -> NDArray[np.float64]:
+    """Ease as it would be if a fold of the rows were not known: a line a fold, by models without its rows.
+
+    >>> split = Split.from_arrays([[0.0], [1.0], [2.0], [3.0]] * 6, list("aabb") * 6, random_state=0)
+    >>> ease_without_folds(split, "logistic", np.arange(20) % 4, n_jobs=1).shape
+    (4, 20)
+    """
+    count = int(folds.max()) + 1
+    drawn = _halves(split.n_rows, count * _OF_A_FOLD, seed)
+    left = [(rows := drawn.rows(k))[folds[rows] != k // _OF_A_FOLD] for k in range(len(drawn))]
+    subsets = Subsets.of(left, split.n_rows, seed=seed)
+    said = _ask_models(split, learner, _margin, subsets, n_jobs, progress)
+    parts = [slice(k, k + _OF_A_FOLD) for k in range(0, len(drawn), _OF_A_FOLD)]
+    return np.stack([_mean_outside(subsets[part], said[part]) for part in parts])
 
 
 def residuals_of_rows(
@@ -57,33 +88,47 @@ def residuals_of_rows(
     >>> residuals_of_rows(split, "logistic", n_jobs=1).shape
     (20, 2)
     """
-    return _mean_outside(split, learner, _residual, seed, n_jobs, progress)
+    return _by_halves(split, learner, _residual, seed, n_jobs, progress)
 
 
 def errors_of_rows(
     split: Split, learner: Any, *, seed: int = 0, n_jobs: int | None = -1, progress: bool | None = None
 ) -> NDArray[np.float64]:
     """Mean length of each training row's residual by models of half of the rows."""
-    return _mean_outside(split, learner, _length, seed, n_jobs, progress)
+    return _by_halves(split, learner, _length, seed, n_jobs, progress)
 
 
-def _mean_outside(
+def _by_halves(
     split: Split, learner: Any, ask: Ask, seed: int, n_jobs: int | None, progress: bool | None
 ) -> NDArray[np.float64]:
-    """Mean of what each model says of the rows it did not see; rows that all saw get the mean of all."""
-    n = split.n_rows
+    subsets = _halves(split.n_rows, _MODELS, seed)
+    return _mean_outside(subsets, _ask_models(split, learner, ask, subsets, n_jobs, progress))
+
+
+def _halves(n_rows: int, n_models: int, seed: int) -> Subsets:
+    return Design(n_rows, min(0.5, _MOST_ROWS / n_rows), seed=seed).take(range(n_models))
+
+
+def _ask_models(
+    split: Split, learner: Any, ask: Ask, subsets: Subsets, n_jobs: int | None, progress: bool | None
+) -> list[NDArray[np.float64]]:
+    """What each model says of all training rows."""
     trainer = make_learner(learner).bind(split, split.X)
-    design = Design(n, min(0.5, _MOST_ROWS / n), seed=seed)
-    subsets = design.take(range(_MODELS))
-    parts = [subsets[k : k + 1] for k in range(_MODELS)]
-    found = [np.empty(0)] * _MODELS  # added up in one order, whichever ends first
-    with blas_threads(1), Progress("difficulty", _MODELS, enabled=progress) as bar:
+    parts = [subsets[k : k + 1] for k in range(len(subsets))]
+    found = [np.empty(0)] * len(parts)  # added up in one order, whichever ends first
+    with blas_threads(1), Progress("difficulty", len(parts), enabled=progress) as bar:
         for k, said in fit_models(trainer, parts, ask, n_jobs=n_jobs):
             found[k] = said
             bar.advance()
+    return found
+
+
+def _mean_outside(subsets: Subsets, found: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Mean of what each model says of the rows it did not see; rows that all saw get the mean of all."""
+    n = subsets.members.shape[1]
     total, count = np.zeros(found[0].shape), np.zeros(n)
-    for part, said in zip(parts, found, strict=True):
-        outside = part.members.toarray()[0] == 0
+    for k, said in enumerate(found):
+        outside = subsets.members[k : k + 1].toarray()[0] == 0
         total[outside] += said[outside]
         count[outside] += 1
     seen = count > 0

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from cdvm.data.split import Split
 from cdvm.errors import InputWarning
-from cdvm.evaluation.difficulty import ease_of_rows
 from cdvm.evaluation.domain import told_apart
 from cdvm.evaluation.refinement.fractions import Strata, stratify
+from cdvm.evaluation.refinement.windows import Difficulty, find_difficulty
 from cdvm.evaluation.synthetic import with_synthetic_rows
 from cdvm.learners import Learner
 from cdvm.learners.relatives import as_numbers
@@ -28,8 +29,8 @@ class Grounds:
     ----------
     split, proxy_split : Split
         The validation rows are those given and the synthetic ones.
-    strata : Strata
-        Training rows by how hard they are for the proxy, and class.
+    difficulty : Difficulty
+        How hard training rows are for the proxy.
     evaluation : {"all", "validation"}
         Whether the training rows that a set leaves out evaluate it, too.
     given : int or None
@@ -38,9 +39,14 @@ class Grounds:
 
     split: Split
     proxy_split: Split
-    strata: Strata
+    difficulty: Difficulty
     evaluation: Evaluation = "all"
     given: int | None = None
+
+    @cached_property
+    def strata(self) -> Strata:
+        """Training rows by difficulty and class."""
+        return stratify(self.proxy_split, self.difficulty.ease)
 
 
 def find_grounds(
@@ -53,8 +59,7 @@ def find_grounds(
     progress: bool | None = None,
 ) -> Grounds:
     """All rows and synthetic ones; validation rows alone where they are not of the training rows' kind."""
-    ease = ease_of_rows(proxy_split, proxy, seed=seed, n_jobs=n_jobs, progress=progress)
-    strata = stratify(proxy_split, ease)
+    difficulty = find_difficulty(proxy_split, proxy, seed=seed, n_jobs=n_jobs, progress=progress)
     area = told_apart(proxy_split, seed=seed)
     if area is not None:
         warnings.warn(
@@ -63,9 +68,9 @@ def find_grounds(
             InputWarning,
             stacklevel=2,
         )
-        return Grounds(split, proxy_split, strata, "validation")
+        return Grounds(split, proxy_split, difficulty, "validation")
     shown = with_synthetic_rows(split, seed=seed, n_jobs=n_jobs, progress=progress)
     if shown is None:
-        return Grounds(split, proxy_split, strata)
+        return Grounds(split, proxy_split, difficulty)
     proxy_shown = shown if proxy_split is split else as_numbers(shown)
-    return Grounds(shown, proxy_shown, strata, given=0 if split.y_val is None else len(split.y_val))
+    return Grounds(shown, proxy_shown, difficulty, given=0 if split.y_val is None else len(split.y_val))

@@ -1,15 +1,17 @@
 """Several ways to choose, decided by the model the rows are for.
 
 Which way of choosing is best depends on the table, the budget and the model: CDVM's program where rows are
-few, fractions over strata of difficulty where they are many, exchanges by retraining on top of either, and
-sometimes nothing beats chance. A cheap *proxy* trains the thousands of models that propose; the user's own
-model, the *principal*, is trained on each proposal, and on random rows, and decides.
+few, fractions over strata of difficulty or a window of it where they are many, exchanges by retraining on top
+of either, and sometimes nothing beats chance. A cheap *proxy* trains the thousands of models that propose;
+the user's own model, the *principal*, is trained on each proposal, and on random rows, and decides.
 
 All are scored on the rows outside them and on synthetic ones (:mod:`cdvm.evaluation.synthetic`). With u_j the
 mean outcome of the random sets without row *j*, a set's score is the mean of u over real rows plus its mean
 gain on u, each stratum of difficulty and class, and the synthetic rows, counting by their size. So a set that
 holds the hard rows gains nothing by not being asked about them, and loses nothing either: what it gains on
-those left counts for all. The best goes on to be refined by the proxy, and is compared once more.
+those left counts for all. Of several sets that a way has drawn the mean counts, so that chance, which draws
+most, has no luck. The best set of the best way goes on to be refined by the proxy, and is kept where it is
+better than what the way chooses.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from cdvm.evaluation.comparison import random_sets
 from cdvm.evaluation.refinement.fractions import learn_fractions
 from cdvm.evaluation.refinement.refine import default_fits, refine
 from cdvm.evaluation.refinement.scorer import HeldOutScorer, RowScores
+from cdvm.evaluation.refinement.windows import choose_window
 from cdvm.learners import (
     Learner,
     LogisticLearner,
@@ -57,6 +60,7 @@ _FRACTIONS = 480  # models for the fractions over strata
 _ROWS = 400_000  # of all models of a search by trees and the like, about
 _USUAL_FITS, _MOST_ROWS = 500, 2_000_000  # so many models all the same, as long as these are their rows
 _LEAST_FITS = 128
+_DRAWS = 3  # sets by a window that is partly random
 _ONE_BY_ONE = 1000  # models of a search that are not trained together, at most
 _NOTHING = 1e-12  # of a weight
 _OF_A_CLASS = 2  # rows at least, of those drawn
@@ -120,13 +124,13 @@ class Portfolio:
         return replace(found, seconds=program.seconds + time.perf_counter() - started)
 
     def propose(self, program: Selection) -> list[Proposal]:
-        """Random sets first, then what the program chose, and sets by fractions."""
+        """Random sets first, then what the program chose, and sets by fractions and by a window."""
         starts = [Proposal(program, 0, program.seconds)]
         if self.conditions is not None:
             drawn = random_sets_within(self.conditions, len(program), _RANDOM, seed=self.seed)
         else:
             drawn = random_sets(self.grounds.split.n_rows, len(program), _RANDOM, seed=self.seed)
-            starts += self._by_fractions(len(program))
+            starts += [*self._by_fractions(len(program)), *self._by_window(len(program))]
         return [*(Proposal(self._of(rows, "random")) for rows in drawn), *starts]
 
     def decide(self, proposals: list[Proposal]) -> Selection:
@@ -141,22 +145,19 @@ class Portfolio:
         proposals = [*proposals, *refined]
         outcomes = _joined(outcomes, scorer.score_rows(_sets(refined)))
         scores, errors = compare_with_chance(outcomes, strata, scorer.weights, real)
-        best = int(np.argmax(scores))
-        board = _leaderboard(proposals, scorer.level + scores, errors, best)
+        board = _leaderboard(proposals, scorer.level + scores, errors)
+        kept = max(_ways(proposals)[board[0].name], key=lambda k: scores[k])
         return replace(
-            proposals[best].selection,
-            score=next(line.score for line in board if line.kept),
+            proposals[kept].selection,
+            score=board[0].score,
             leaderboard=board,
             agreement=self._agreement(proposals, scores, strata),
         )
 
     def _to_refine(self, proposals: list[Proposal], scores: NDArray[np.float64]) -> list[int]:
-        """The best; with high effort, the best of the two best ways."""
-        order: list[int] = np.argsort(-scores, kind="stable").tolist()
-        if self.effort != "high":
-            return order[:1]
-        firsts = {proposals[k].name: k for k in reversed(order)}
-        return [k for k in order if k in firsts.values()][:2]
+        """The best set of the best way; with high effort, of the two best."""
+        ways = sorted(_ways(proposals).values(), key=lambda sets: -scores[sets].mean())
+        return [max(sets, key=lambda k: scores[k]) for sets in ways[: 2 if self.effort == "high" else 1]]
 
     def _by_fractions(self, size: int) -> list[Proposal]:
         started = time.perf_counter()
@@ -172,6 +173,17 @@ class Portfolio:
         )
         seconds = time.perf_counter() - started
         return [Proposal(self._of(rows, "fractions"), scorer.fits, seconds) for rows in sets]
+
+    def _by_window(self, size: int) -> list[Proposal]:
+        """Sets by a window of difficulty; none where validation rows alone can tell what is good."""
+        if self.grounds.evaluation == "validation":
+            return []
+        started, scorer, difficulty = time.perf_counter(), self._scorer(self.proxy), self.grounds.difficulty
+        window = choose_window(scorer, difficulty, size, progress=self.progress)
+        rng = np.random.default_rng([self.seed, 7])
+        sets = [window.draw(difficulty.ease, size, rng) for _ in range(1 if window.hard == 1 else _DRAWS)]
+        seconds = time.perf_counter() - started
+        return [Proposal(self._of(rows, "window"), scorer.fits, seconds) for rows in sets]
 
     def _refined(self, start: Proposal) -> Proposal:
         started, split = time.perf_counter(), self.grounds.proxy_split
@@ -287,15 +299,27 @@ def compare_with_chance(
     return level + gain, errors
 
 
+def _ways(proposals: list[Proposal]) -> dict[str, list[int]]:
+    """Which proposals are of each way."""
+    found: dict[str, list[int]] = {}
+    for k, p in enumerate(proposals):
+        found.setdefault(p.name, []).append(k)
+    return found
+
+
 def _leaderboard(
-    proposals: list[Proposal], scores: NDArray[np.float64], errors: NDArray[np.float64], best: int
+    proposals: list[Proposal], scores: NDArray[np.float64], errors: NDArray[np.float64]
 ) -> tuple[Candidate, ...]:
-    """The best of each way, best first; random rows by their mean."""
-    mean, error = float(scores[:_RANDOM].mean()), float(errors[:_RANDOM].mean())
-    lines = {"random": Candidate("random", mean, error, 0, 0.0, best < _RANDOM)}
-    for k in np.argsort(-scores, kind="stable").tolist():
-        p = proposals[k]
-        if p.name not in lines:
-            figures = float(scores[k]), float(errors[k]), p.fits, p.seconds
-            lines[p.name] = Candidate(p.name, *figures, k == best)
-    return tuple(sorted(lines.values(), key=lambda line: -line.score))
+    """Ways by the mean of their sets; the best comes first and is kept."""
+    ways = sorted(_ways(proposals).items(), key=lambda way: -scores[way[1]].mean())
+    return tuple(
+        Candidate(
+            name,
+            float(scores[sets].mean()),
+            float(errors[sets].mean()),
+            proposals[sets[0]].fits,
+            proposals[sets[0]].seconds,
+            kept=place == 0,
+        )
+        for place, (name, sets) in enumerate(ways)
+    )
