@@ -49,6 +49,7 @@ def test_what_a_column_holds_is_found_for_every_type(series, kind):
         (pd.Series([np.inf, -np.inf, 3.0]), [np.nan, np.nan, 3]),
         (pd.Series(pd.to_timedelta(["1h", None])), [3600, np.nan]),
         (pd.Series([dt.timedelta(days=1), None], dtype=object), [86_400, np.nan]),
+        (pd.Series([dt.timedelta(days=1), dt.timedelta.max], dtype=object), [86_400, np.nan]),
         (pd.Series([0.0, 1.0]).astype("Sparse[float]"), [0, 1]),
     ],
 )

@@ -79,3 +79,15 @@ def test_ways_columns_and_the_curve_are_told(capsys, monkeypatch):
     assert "Ten rows are enough." in said
     assert "Written to kept: kept rows, selection.csv, summary.json, curve.csv." in said
     assert "All of this and more is in page.html." in said
+
+
+@pytest.mark.parametrize(("objective", "words"), [(2.0, "10%, objective 2: "), (None, "10%: ")])
+def test_limits_that_bind_are_told_of_rows_exchanged_since_too(capsys, monkeypatch, objective, words):
+    monkeypatch.setenv("COLUMNS", "200")
+    report = plain_report()
+    (line,) = report["budgets"].values()
+    limit = {"group": "north", "limit": "at_least", "rows": 5, "price": 0.25}
+    report["budgets"] = {"10%": line | {"objective": objective, "limits": [limit]}}
+    print_summary(report, None)
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"Limits that bind ({words}at least 5 of 'north': one fewer would add 0.25)." in said

@@ -94,7 +94,7 @@ def read_numbers(series: Series) -> NDArray[np.float64]:
     kind = inferred(series)
     if kind in {"number", "boolean"}:
         if getattr(series.dtype, "kind", "O") == "m" or pd.api.types.infer_dtype(series) in _DURATIONS:
-            series = pd.to_timedelta(series).dt.total_seconds()
+            series = pd.to_timedelta(series, errors="coerce").dt.total_seconds()
         elif getattr(series.dtype, "kind", "O") == "O":  # Decimal, from Arrow too
             series = series.astype(object)
         values = pd.to_numeric(series, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)

@@ -172,9 +172,9 @@ def _limits(budgets: dict[str, Any]) -> str:
         found = [Limit(**limit) for limit in line.get("limits", ())]
         if found:
             more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-            told.append(
-                f"{name}, objective {line['objective']:.3g}: {'; '.join(map(str, found[:_SHOWN]))}{more}"
-            )
+            objective = line.get("objective")  # none of rows that were exchanged since
+            head = name if objective is None else f"{name}, objective {objective:.3g}"
+            told.append(f"{head}: {'; '.join(map(str, found[:_SHOWN]))}{more}")
     return f"Limits that bind ({'. '.join(told)})." if told else ""
 
 
