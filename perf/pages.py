@@ -97,7 +97,12 @@ def _counts(part: pd.DataFrame) -> list[str]:
     r = duels["random"]
     beaten = np.mean([g.cdvm.mean() > g["all"].mean() for _, g in part.groupby(level=SETTING)])
     return [
-        f"{', '.join(part.index.unique('dataset'))}: {len(splits)} settings, {_range(splits)} each.",
+        f"{', '.join(part.index.unique('dataset'))}: {len(splits)} settings, {_range(splits)} each"
+        + (
+            f"; the run is under way, and fewer than {_LEAST} decide nothing."
+            if splits.min() < _LEAST
+            else "."
+        ),
         f"Above the mean of random rows in {r['above']} of {r['settings']} "
         f"({r['above'] / r['settings']:.0%}), significantly below in {r['lost']};",
         f"above every other method in {sum(first)} of {len(first)} ({np.mean(first or [False]):.0%});",
