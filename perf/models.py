@@ -30,7 +30,7 @@ import numpy as np
 from cdvm import CDVM, Split
 from cdvm.datasets import load_dataset
 from cdvm.evaluation.comparison import random_sets
-from cdvm.evaluation.refinement.windows import Difficulty, find_difficulty
+from cdvm.evaluation.difficulty import Difficulty, find_difficulty
 from cdvm.evaluation.scoring import evaluate_sets
 from cdvm.evaluation.synthetic import with_synthetic_rows
 from cdvm.learners import Learner, make_learner

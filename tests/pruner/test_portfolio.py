@@ -11,8 +11,8 @@ from sklearn.svm import SVC
 
 from cdvm import CDVM, Selection, Split
 from cdvm.errors import InputError
+from cdvm.evaluation.difficulty import Difficulty
 from cdvm.evaluation.refinement.scorer import RowScores
-from cdvm.evaluation.refinement.windows import Difficulty
 from cdvm.learners import make_learner
 from cdvm.pruner import portfolio
 from cdvm.pruner.grounds import Grounds, find_grounds
@@ -65,15 +65,15 @@ def fitted(moons):
 
 def test_the_learner_itself_trains_tens_and_the_proxy_thousands(fitted):
     _, keep = fitted
-    # once tried, eight random sets, the program's, three by fractions, one or three by a window, one refined
-    assert Counted.fits in (1 + 14, 1 + 16)
+    # once tried, eight random sets, the program's, three by fractions, three mined, one refined
+    assert Counted.fits == 1 + 16
     assert sum(line.fits for line in keep.leaderboard) > 1000
 
 
 def test_the_leaderboard_has_random_rows_and_one_answer_which_is_the_best(fitted):
     _, keep = fitted
     names = [line.name for line in keep.leaderboard]
-    assert {"random", "program", "fractions", "window"} < set(names)
+    assert {"random", "program", "fractions", "mining"} < set(names)
     assert len(names) == 5
     assert any(name.endswith("+refine") for name in names)
     assert [line.kept for line in keep.leaderboard].count(True) == 1
@@ -300,13 +300,13 @@ def test_where_nothing_is_better_random_rows_are_kept(moons):
 def test_ways_are_compared_by_the_mean_of_their_sets(moons, effort, refined):
     """One lucky set of eight does not make chance the best way."""
     split = Split.from_arrays(*moons, validation="out_of_bag", random_state=0)
-    proposals = proposals_of(split, *["random"] * 8, "program", "fractions", "fractions", "window")
+    proposals = proposals_of(split, *["random"] * 8, "program", "fractions", "fractions", "mining")
     scores = np.array([0.5] * 7 + [0.9, 0.65, 0.7, 0.8, 0.6])
     learner = make_learner("ridge")
     ways = Portfolio(grounds_of(split), learner, learner, effort)
     assert ways._to_refine(proposals, scores) == refined
     board = _leaderboard(proposals, scores, np.zeros(12))
-    assert [line.name for line in board] == ["fractions", "program", "window", "random"]
+    assert [line.name for line in board] == ["fractions", "program", "mining", "random"]
     assert [line.score for line in board] == pytest.approx([0.75, 0.65, 0.6, 0.55])
 
 

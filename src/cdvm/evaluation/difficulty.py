@@ -10,7 +10,8 @@ target, for regression), the gradient of the log loss (squared error) with respe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,18 +27,56 @@ from cdvm.outcomes.kinds import margin_of
 from cdvm.sampling import Design, Subsets
 
 __all__ = [
+    "PARTS",
+    "Difficulty",
     "difficulty_bins",
+    "ease_around",
     "ease_of_rows",
     "ease_without_folds",
     "errors_of_rows",
+    "find_difficulty",
     "residuals_of_rows",
 ]
+
+PARTS = 4
+"""Of a set, for its cross-validation."""
 
 Ask = Callable[[Trainer, Subsets], NDArray[np.float64]]
 
 _MODELS = 20
+_FOLDS = 4
 _OF_A_FOLD = 10
+_TOGETHER = 16  # models a task trains, where they are trained together
 _MOST_ROWS = 10_000  # of a model: a larger half says the same
+
+
+@dataclass(frozen=True, eq=False)
+class Difficulty:
+    """How hard the training rows are, by models that did not see them.
+
+    Attributes
+    ----------
+    ease : ndarray of shape (n_rows,)
+    folds : ndarray of shape (n_rows,)
+        The fold that each row is in.
+    without : ndarray of shape (n_folds, n_rows)
+        Ease by models that saw no row of the fold.
+    """
+
+    ease: NDArray[np.float64]
+    folds: NDArray[np.int64]
+    without: NDArray[np.float64]
+
+
+def find_difficulty(
+    split: Split, learner: Any, *, seed: int = 0, n_jobs: int | None = -1, progress: bool | None = None
+) -> Difficulty:
+    """Ask models of random halves, of all rows and of those outside each fold."""
+    own: dict[str, Any] = {"seed": seed, "n_jobs": n_jobs, "progress": progress}
+    folds = np.random.default_rng([seed, 5]).permutation(split.n_rows) % _FOLDS
+    return Difficulty(
+        ease_of_rows(split, learner, **own), folds, ease_without_folds(split, learner, folds, **own)
+    )
 
 
 def ease_of_rows(
@@ -52,7 +91,7 @@ def ease_of_rows(
     >>> bool(ease[split.X[:, 0] == 0].mean() > ease[split.X[:, 0] == 1].mean() > 0)
     True
     """
-    return _by_halves(split, learner, _margin, seed, n_jobs, progress)
+    return _by_halves(split, learner, _margins, seed, n_jobs, progress)
 
 
 def ease_without_folds(
@@ -74,9 +113,34 @@ def ease_without_folds(
     drawn = _halves(split.n_rows, count * _OF_A_FOLD, seed)
     left = [(rows := drawn.rows(k))[folds[rows] != k // _OF_A_FOLD] for k in range(len(drawn))]
     subsets = Subsets.of(left, split.n_rows, seed=seed)
-    said = _ask_models(split, learner, _margin, subsets, n_jobs, progress)
+    said = _ask_models(split, learner, _margins, subsets, n_jobs, progress)
     parts = [slice(k, k + _OF_A_FOLD) for k in range(0, len(drawn), _OF_A_FOLD)]
     return np.stack([_mean_outside(subsets[part], said[part]) for part in parts])
+
+
+def ease_around(
+    trainer: Trainer,
+    sets: Sequence[NDArray[np.int64]],
+    rng: np.random.Generator,
+    *,
+    seed: int = 0,
+    number: int = 0,
+    n_jobs: int | None = -1,
+) -> list[NDArray[np.float64]]:
+    """Ease by models of each set: cross-validated for its own rows, the mean of these models for others.
+
+    The trainer is to be bound to the training rows; equal numbers give models equal randomness.
+    """
+    left = [
+        rows[part != k]
+        for rows in sets
+        for part in [rng.permutation(len(rows)) % PARTS]
+        for k in range(PARTS)
+    ]
+    subsets = Subsets.of(left, trainer.split.n_rows, seed=seed, first=number * len(left))
+    said = _gather(trainer, _margins, subsets, 1 if trainer.one_by_one else _TOGETHER, n_jobs)
+    parts = [slice(k, k + PARTS) for k in range(0, len(left), PARTS)]
+    return [_mean_outside(subsets[part], said[part]) for part in parts]
 
 
 def residuals_of_rows(
@@ -88,14 +152,14 @@ def residuals_of_rows(
     >>> residuals_of_rows(split, "logistic", n_jobs=1).shape
     (20, 2)
     """
-    return _by_halves(split, learner, _residual, seed, n_jobs, progress)
+    return _by_halves(split, learner, _residuals, seed, n_jobs, progress)
 
 
 def errors_of_rows(
     split: Split, learner: Any, *, seed: int = 0, n_jobs: int | None = -1, progress: bool | None = None
 ) -> NDArray[np.float64]:
     """Mean length of each training row's residual by models of half of the rows."""
-    return _by_halves(split, learner, _length, seed, n_jobs, progress)
+    return _by_halves(split, learner, _lengths, seed, n_jobs, progress)
 
 
 def _by_halves(
@@ -111,19 +175,28 @@ def _halves(n_rows: int, n_models: int, seed: int) -> Subsets:
 
 def _ask_models(
     split: Split, learner: Any, ask: Ask, subsets: Subsets, n_jobs: int | None, progress: bool | None
-) -> list[NDArray[np.float64]]:
-    """What each model says of all training rows."""
+) -> NDArray[np.float64]:
+    """What each model says of all training rows, a line a model."""
     trainer = make_learner(learner).bind(split, split.X)
-    parts = [subsets[k : k + 1] for k in range(len(subsets))]
-    found = [np.empty(0)] * len(parts)  # added up in one order, whichever ends first
-    with blas_threads(1), Progress("difficulty", len(parts), enabled=progress) as bar:
-        for k, said in fit_models(trainer, parts, ask, n_jobs=n_jobs):
+    with Progress("difficulty", len(subsets), enabled=progress) as bar:
+        return _gather(trainer, ask, subsets, 1, n_jobs, bar)
+
+
+def _gather(
+    trainer: Trainer, ask: Ask, subsets: Subsets, piece: int, n_jobs: int | None, bar: Progress | None = None
+) -> NDArray[np.float64]:
+    """Ask the models, ``piece`` of them a task."""
+    pieces = [subsets[k : k + piece] for k in range(0, len(subsets), piece)]
+    found = [np.empty(0)] * len(pieces)  # added up in one order, whichever ends first
+    with blas_threads(1):
+        for k, said in fit_models(trainer, pieces, ask, n_jobs=n_jobs):
             found[k] = said
-            bar.advance()
-    return found
+            if bar is not None:
+                bar.advance(len(said))
+    return np.concatenate(found)
 
 
-def _mean_outside(subsets: Subsets, found: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+def _mean_outside(subsets: Subsets, found: NDArray[np.float64]) -> NDArray[np.float64]:
     """Mean of what each model says of the rows it did not see; rows that all saw get the mean of all."""
     n = subsets.members.shape[1]
     total, count = np.zeros(found[0].shape), np.zeros(n)
@@ -154,23 +227,24 @@ def difficulty_bins(ease: NDArray[np.float64], bins: int, *, task: str) -> NDArr
     return found
 
 
-def _margin(trainer: Trainer, subsets: Subsets) -> NDArray[np.float64]:
+def _margins(trainer: Trainer, subsets: Subsets) -> NDArray[np.float64]:
     y = trainer.split.y
     if trainer.split.task == "regression":
-        return np.asarray(-((trainer.predict(subsets)[0] - y) ** 2), dtype=np.float64)
+        return np.asarray(-((trainer.predict(subsets) - y) ** 2), dtype=np.float64)
     try:
-        margin = margin_of(y, trainer.scores(subsets))[0].astype(np.float64)
+        margins = margin_of(y, trainer.scores(subsets)).astype(np.float64)
     except InputError:  # no scores
-        return np.where(trainer.predict(subsets)[0] == y, 1.0, -1.0)
-    return np.asarray(margin / (np.abs(margin).mean() or 1.0))
+        return np.where(trainer.predict(subsets) == y, 1.0, -1.0)
+    scale = np.abs(margins).mean(axis=1, keepdims=True)
+    return np.asarray(margins / np.where(scale > 0, scale, 1.0))
 
 
-def _residual(trainer: Trainer, subsets: Subsets) -> NDArray[np.float64]:
+def _residuals(trainer: Trainer, subsets: Subsets) -> NDArray[np.float64]:
     y = trainer.split.y
     if trainer.split.task == "regression":
-        return np.asarray(trainer.predict(subsets)[0] - y, dtype=np.float64)[:, None]
-    return np.asarray(trainer.probabilities(subsets)[0] - np.eye(trainer.split.n_classes)[y])
+        return np.asarray(trainer.predict(subsets) - y, dtype=np.float64)[:, :, None]
+    return np.asarray(trainer.probabilities(subsets) - np.eye(trainer.split.n_classes)[y])
 
 
-def _length(trainer: Trainer, subsets: Subsets) -> NDArray[np.float64]:
-    return np.asarray(np.linalg.norm(_residual(trainer, subsets), axis=1))
+def _lengths(trainer: Trainer, subsets: Subsets) -> NDArray[np.float64]:
+    return np.asarray(np.linalg.norm(_residuals(trainer, subsets), axis=2))

@@ -9,9 +9,9 @@ from typing import Literal
 
 from cdvm.data.split import Split
 from cdvm.errors import InputWarning
+from cdvm.evaluation.difficulty import Difficulty, find_difficulty
 from cdvm.evaluation.domain import told_apart
 from cdvm.evaluation.refinement.fractions import Strata, stratify
-from cdvm.evaluation.refinement.windows import Difficulty, find_difficulty
 from cdvm.evaluation.synthetic import with_synthetic_rows
 from cdvm.learners import Learner
 from cdvm.learners.relatives import as_numbers

@@ -1,9 +1,10 @@
 """Several ways to choose, decided by the model the rows are for.
 
 Which way of choosing is best depends on the table, the budget and the model: CDVM's program where rows are
-few, fractions over strata of difficulty or a window of it where they are many, exchanges by retraining on top
-of either, and sometimes nothing beats chance. A cheap *proxy* trains the thousands of models that propose;
-the user's own model, the *principal*, is trained on each proposal, and on random rows, and decides.
+few, fractions over strata of difficulty where models are simple, hard rows that a set has not learnt where
+they are not, exchanges by retraining on top of each, and sometimes nothing beats chance. A cheap *proxy*
+trains the thousands of models that propose; the user's own model, the *principal*, is trained on each
+proposal, and on random rows, and decides.
 
 All are scored on the rows outside them and on synthetic ones (:mod:`cdvm.evaluation.synthetic`). With u_j the
 mean outcome of the random sets without row *j*, a set's score is the mean of u over real rows plus its mean
@@ -27,9 +28,9 @@ from scipy.stats import spearmanr
 from cdvm._runtime.progress import Progress
 from cdvm.evaluation.comparison import random_sets
 from cdvm.evaluation.refinement.fractions import learn_fractions
+from cdvm.evaluation.refinement.mining import Miner
 from cdvm.evaluation.refinement.refine import default_fits, refine
 from cdvm.evaluation.refinement.scorer import HeldOutScorer, RowScores
-from cdvm.evaluation.refinement.windows import choose_window
 from cdvm.learners import (
     Learner,
     LogisticLearner,
@@ -60,7 +61,7 @@ _FRACTIONS = 480  # models for the fractions over strata
 _ROWS = 400_000  # of all models of a search by trees and the like, about
 _USUAL_FITS, _MOST_ROWS = 500, 2_000_000  # so many models all the same, as long as these are their rows
 _LEAST_FITS = 128
-_DRAWS = 3  # sets by a window that is partly random
+_MINED = 3  # sets of hard rows
 _ONE_BY_ONE = 1000  # models of a search that are not trained together, at most
 _NOTHING = 1e-12  # of a weight
 _OF_A_CLASS = 2  # rows at least, of those drawn
@@ -124,13 +125,13 @@ class Portfolio:
         return replace(found, seconds=program.seconds + time.perf_counter() - started)
 
     def propose(self, program: Selection) -> list[Proposal]:
-        """Random sets first, then what the program chose, and sets by fractions and by a window."""
+        """Random sets first, then what the program chose, and sets by fractions and of hard rows."""
         starts = [Proposal(program, 0, program.seconds)]
         if self.conditions is not None:
             drawn = random_sets_within(self.conditions, len(program), _RANDOM, seed=self.seed)
         else:
             drawn = random_sets(self.grounds.split.n_rows, len(program), _RANDOM, seed=self.seed)
-            starts += [*self._by_fractions(len(program)), *self._by_window(len(program))]
+            starts += [*self._by_fractions(len(program)), *self._mined(len(program))]
         return [*(Proposal(self._of(rows, "random")) for rows in drawn), *starts]
 
     def decide(self, proposals: list[Proposal]) -> Selection:
@@ -174,16 +175,16 @@ class Portfolio:
         seconds = time.perf_counter() - started
         return [Proposal(self._of(rows, "fractions"), scorer.fits, seconds) for rows in sets]
 
-    def _by_window(self, size: int) -> list[Proposal]:
-        """Sets by a window of difficulty; none where validation rows alone can tell what is good."""
+    def _mined(self, size: int) -> list[Proposal]:
+        """Sets of hard rows; none where validation rows alone can tell what is good."""
         if self.grounds.evaluation == "validation":
             return []
-        started, scorer, difficulty = time.perf_counter(), self._scorer(self.proxy), self.grounds.difficulty
-        window = choose_window(scorer, difficulty, size, progress=self.progress)
-        rng = np.random.default_rng([self.seed, 7])
-        sets = [window.draw(difficulty.ease, size, rng) for _ in range(1 if window.hard == 1 else _DRAWS)]
+        started, scorer = time.perf_counter(), self._scorer(self.proxy)
+        own: dict[str, Any] = {"n_jobs": self.n_jobs, "progress": self.progress}
+        miner = Miner(scorer, self.proxy, self.grounds.difficulty, **own)
+        sets = miner.draw(size, _MINED)
         seconds = time.perf_counter() - started
-        return [Proposal(self._of(rows, "window"), scorer.fits, seconds) for rows in sets]
+        return [Proposal(self._of(rows, "mining"), miner.fits, seconds) for rows in sets]
 
     def _refined(self, start: Proposal) -> Proposal:
         started, split = time.perf_counter(), self.grounds.proxy_split
