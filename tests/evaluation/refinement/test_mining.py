@@ -92,7 +92,7 @@ def test_wrong_labels_are_left_out():
     miner = miner_of(split, "logistic")
     assert flipped[np.stack(miner.draw(60, 2))].mean() < 0.05
     assert miner._choose(60) >= 0.5 * flipped.mean()
-    rows = miner._mine([np.arange(600)], 60, np.random.default_rng(0))[0]
+    rows = miner._mine([np.arange(600)], 60, np.random.default_rng(0), 8)[0]
     assert flipped[rows].mean() > flipped.mean() + 0.1  # which are the hardest, were none left out
 
 
@@ -102,9 +102,9 @@ def test_a_fold_is_asked_of_sets_and_difficulties_without_it(monkeypatch):
     difficulty, scorer = miner._difficulty, miner._scorer
     mine, score = miner._mine, scorer.score_rows
 
-    def watched(among, size, rng):
+    def watched(among, size, rng, rounds):
         seen.append((among, size))
-        return mine(among, size, rng)
+        return mine(among, size, rng, rounds)
 
     def right_where(sets, number=0):
         """The second of three fractions is right on the fold that it did not see, the others elsewhere."""
@@ -182,7 +182,7 @@ def test_fits_are_counted_and_do_not_depend_on_the_workers():
         scorer = HeldOutScorer(split, learner, n_jobs=jobs)
         miner = Miner(scorer, learner, difficulty, n_jobs=jobs, progress=False)
         found.append(np.stack(miner.draw(20, 3)))
-        tried, rest = divmod(miner.fits - 3 * 8 * PARTS, 4 * (8 * PARTS + 1))
+        tried, rest = divmod(miner.fits - 3 * 16 * PARTS, 4 * (8 * PARTS + 1))
         assert 3 <= tried <= 6
         assert rest == 0
     np.testing.assert_array_equal(*found)

@@ -28,8 +28,9 @@ __all__ = ["Miner"]
 
 Vector = NDArray[np.float64]
 
-_ROUNDS = 8
-_EXCHANGED = 0.3  # of the rows, in the first round
+_ROUNDS = 16
+_ROUNDS_TO_COMPARE = 8  # fractions
+_EXCHANGED = 1.2  # times a set, in all rounds together
 # left out: of the rows that are usually wrong, and of all rows beside these
 _LEFT_OUT = ((0.0, 0.0), (0.5, 0.0), (1.0, 0.0), (1.0, 0.07), (1.0, 0.2), (1.0, 0.35))
 _FIRST = (1, 2, 3)  # of these are tried, and then those beside the best
@@ -73,7 +74,8 @@ class Miner:
         with Progress("hard rows", enabled=self._progress):
             fraction, ease = self._choose(size), self._difficulty.ease
             among = easier(np.arange(len(ease)), ease, fraction, size)
-            return self._mine([among] * draws, size, np.random.default_rng([self._scorer.seed, 7]))
+            rng = np.random.default_rng([self._scorer.seed, 7])
+            return self._mine([among] * draws, size, rng, _ROUNDS)
 
     def _choose(self, size: int) -> float:
         """The fraction that is best left out of all rows, as far as the folds can tell."""
@@ -103,20 +105,21 @@ class Miner:
             for fraction in fractions
             for rows, ease in zip(others, self._difficulty.without, strict=True)
         ]
-        sets = self._mine(among, size, np.random.default_rng([scorer.seed, 6]))
+        sets = self._mine(among, size, np.random.default_rng([scorer.seed, 6]), _ROUNDS_TO_COMPARE)
         right = scorer.score_rows(np.stack(sets)).right[:, len(scorer.y) - len(scorer.rows) :]
         weights = scorer.weights[len(scorer.y) - len(scorer.rows) :]
         asked = np.stack([np.where(folds[scorer.rows] == k, weights, 0.0) for k in range(len(others))])
         found = right.reshape(len(fractions), *asked.shape) * asked
         return [float(x) for x in found.sum(axis=(1, 2))]
 
-    def _mine(self, among: Sequence[Rows], size: int, rng: np.random.Generator) -> list[Rows]:
+    def _mine(self, among: Sequence[Rows], size: int, rng: np.random.Generator, rounds: int) -> list[Rows]:
         """A set of ``size`` rows from each of several lists of them."""
         sets, seed = [rng.choice(rows, size, replace=False) for rows in among], self._scorer.seed
-        for number in range(_ROUNDS):
+        first = 2 * _EXCHANGED / rounds
+        for number in range(rounds):
             ease = ease_around(self._trainer, sets, rng, seed=seed, number=number, n_jobs=self._n_jobs)
             self._fits += PARTS * len(sets)
-            most = max(1, int(_EXCHANGED * (1 - number / _ROUNDS) * size))
+            most = max(1, int(first * (1 - number / rounds) * size))
             sets = [exchange(*given, most, rng) for given in zip(sets, among, ease, strict=True)]
         return [np.sort(rows) for rows in sets]
 
