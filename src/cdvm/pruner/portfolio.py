@@ -62,6 +62,7 @@ _ROWS = 400_000  # of all models of a search by trees and the like, about
 _USUAL_FITS, _MOST_ROWS = 500, 2_000_000  # so many models all the same, as long as these are their rows
 _LEAST_FITS = 128
 _MINED = 3  # sets of hard rows
+_MINING = 720  # models for them, as long as these are at most `_MOST_ROWS`
 _ONE_BY_ONE = 1000  # models of a search that are not trained together, at most
 _NOTHING = 1e-12  # of a weight
 _OF_A_CLASS = 2  # rows at least, of those drawn
@@ -182,7 +183,8 @@ class Portfolio:
         started, scorer = time.perf_counter(), self._scorer(self.proxy)
         own: dict[str, Any] = {"n_jobs": self.n_jobs, "progress": self.progress}
         miner = Miner(scorer, self.proxy, self.grounds.difficulty, **own)
-        sets = miner.draw(size, _MINED)
+        fits = min(_MINING, max(_LEAST_FITS, _MOST_ROWS // size)) * EFFORTS[self.effort]
+        sets = miner.draw(size, _MINED, fits=int(fits), seconds=self._share)
         seconds = time.perf_counter() - started
         return [Proposal(self._of(rows, "mining"), miner.fits, seconds) for rows in sets]
 
@@ -219,7 +221,7 @@ class Portfolio:
     @property
     def _share(self) -> float | None:
         """Of the time, for one of the searches."""
-        return None if self.seconds is None else self.seconds / (3 if self.effort == "high" else 2)
+        return None if self.seconds is None else self.seconds / (4 if self.effort == "high" else 3)
 
     def _of(self, rows: NDArray[np.int64], method: str) -> Selection:
         """A set that was drawn, with no class left out."""

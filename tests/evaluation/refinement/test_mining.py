@@ -78,7 +78,7 @@ def test_a_mined_set_knows_more_of_what_can_be_learnt():
     """Where no label is wrong: against random sets, on rows that no choice has seen."""
     split = squares()
     miner = miner_of(split, "boosting")
-    sets = miner.draw(120, 4)
+    sets = miner.draw(120, 4, fits=720)
     assert all(len(np.unique(rows)) == 120 and (np.diff(rows) > 0).all() for rows in sets)
     rng = np.random.default_rng(0)
     random = [np.sort(rng.permutation(600)[:120]) for _ in range(8)]
@@ -90,8 +90,8 @@ def test_a_mined_set_knows_more_of_what_can_be_learnt():
 def test_wrong_labels_are_left_out():
     split, flipped = noisy(0.25, apart=5.0)
     miner = miner_of(split, "logistic")
-    assert flipped[np.stack(miner.draw(60, 2))].mean() < 0.05
-    assert miner._choose(60) >= 0.5 * flipped.mean()
+    assert flipped[np.stack(miner.draw(60, 2, fits=640))].mean() < 0.05
+    assert miner._choose(60, 8) >= 0.5 * flipped.mean()
     rows = miner._mine([np.arange(600)], 60, np.random.default_rng(0), 8)[0]
     assert flipped[rows].mean() > flipped.mean() + 0.1  # which are the hardest, were none left out
 
@@ -102,9 +102,9 @@ def test_a_fold_is_asked_of_sets_and_difficulties_without_it(monkeypatch):
     difficulty, scorer = miner._difficulty, miner._scorer
     mine, score = miner._mine, scorer.score_rows
 
-    def watched(among, size, rng, rounds):
+    def watched(among, size, rng, rounds, until):
         seen.append((among, size))
-        return mine(among, size, rng, rounds)
+        return mine(among, size, rng, rounds, until)
 
     def right_where(sets, number=0):
         """The second of three fractions is right on the fold that it did not see, the others elsewhere."""
@@ -117,7 +117,7 @@ def test_a_fold_is_asked_of_sets_and_difficulties_without_it(monkeypatch):
     monkeypatch.setattr(miner, "_mine", watched)
     monkeypatch.setattr(scorer, "score_rows", right_where)
     wrong = (difficulty.ease < 0).mean()
-    assert miner._choose(40) == pytest.approx(wrong)
+    assert miner._choose(40, 8) == pytest.approx(wrong)
     ((among, size),) = seen
     assert size == 30
     assert len(among) == 12
@@ -134,12 +134,12 @@ def test_fractions_are_tried_as_long_as_they_get_better(monkeypatch, best, asked
     fractions = miner._fractions()
     assert fractions == sorted(fractions)
 
-    def scores(some, size):
+    def scores(some, size, rounds, until):
         tried.extend(fractions.index(x) for x in some)
         return [-abs(fractions.index(x) - best) for x in some]
 
     monkeypatch.setattr(miner, "_cross_fit", scores)
-    assert miner._choose(20) == fractions[best]
+    assert miner._choose(20, 8) == fractions[best]
     assert tried == asked
 
 
@@ -161,7 +161,7 @@ def test_rows_count_as_the_metric_weighs_them(monkeypatch):
             return found
 
         monkeypatch.setattr(scorer, "score_rows", one_class_each)
-        assert int(np.argmax(miner._cross_fit([0.0, 0.1], 30))) == best
+        assert int(np.argmax(miner._cross_fit([0.0, 0.1], 30, 8))) == best
 
 
 def test_targets_have_no_wrong_rows():
@@ -171,21 +171,30 @@ def test_targets_have_no_wrong_rows():
     split = Split.from_arrays(X, y, validation="out_of_bag", task="regression", random_state=0)
     miner = miner_of(split, "ridge_regression")
     assert miner._fractions() == [beside for _, beside in mining._LEFT_OUT]
-    assert [len(rows) for rows in miner.draw(20, 2)] == [20, 20]
+    assert [len(rows) for rows in miner.draw(20, 2, fits=320)] == [20, 20]
 
 
-def test_fits_are_counted_and_do_not_depend_on_the_workers():
+@pytest.mark.parametrize(("fits", "rounds"), [(720, 16), (500, 11), (20, 4)])
+def test_fits_are_counted_and_do_not_depend_on_the_workers(fits, rounds):
     split, _ = noisy(0.1, 200)
     learner, found = make_learner("logistic"), []
     for jobs in (1, 2):
         difficulty = find_difficulty(split, learner, n_jobs=jobs, progress=False)
         scorer = HeldOutScorer(split, learner, n_jobs=jobs)
         miner = Miner(scorer, learner, difficulty, n_jobs=jobs, progress=False)
-        found.append(np.stack(miner.draw(20, 3)))
-        tried, rest = divmod(miner.fits - 3 * 16 * PARTS, 4 * (8 * PARTS + 1))
+        found.append(np.stack(miner.draw(20, 3, fits=fits)))
+        tried, rest = divmod(miner.fits - 3 * rounds * PARTS, 4 * (rounds // 2 * PARTS + 1))
         assert 3 <= tried <= 6
         assert rest == 0
     np.testing.assert_array_equal(*found)
+
+
+def test_time_that_is_over_ends_the_rounds():
+    split, _ = noisy(0.1, 200)
+    miner = miner_of(split, "logistic")
+    sets = miner.draw(20, 2, fits=10**6, seconds=1e-9)
+    assert miner.fits == 3 * 4 * (PARTS + 1) + 2 * PARTS  # one round each, and the three fractions' scores
+    assert [len(np.unique(rows)) for rows in sets] == [20, 20]
 
 
 @pytest.mark.parametrize("size", [1, 3, 7])
@@ -193,7 +202,7 @@ def test_a_handful_of_rows(size):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(8, 2)), np.arange(8) % 2
     split = Split.from_arrays(X, y, validation="out_of_bag", random_state=0)
-    assert [len(rows) for rows in miner_of(split, "logistic").draw(size, 2)] == [size, size]
+    assert [len(rows) for rows in miner_of(split, "logistic").draw(size, 2, fits=200)] == [size, size]
 
 
 def test_difficulty_does_not_depend_on_the_workers():

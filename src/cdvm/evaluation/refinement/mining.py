@@ -14,6 +14,8 @@ the rows, sets are mined from the others, and their models are asked about the f
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -28,12 +30,12 @@ __all__ = ["Miner"]
 
 Vector = NDArray[np.float64]
 
-_ROUNDS = 16
-_ROUNDS_TO_COMPARE = 8  # fractions
+_LEAST_ROUNDS = 4
 _EXCHANGED = 1.2  # times a set, in all rounds together
 # left out: of the rows that are usually wrong, and of all rows beside these
 _LEFT_OUT = ((0.0, 0.0), (0.5, 0.0), (1.0, 0.0), (1.0, 0.07), (1.0, 0.2), (1.0, 0.35))
 _FIRST = (1, 2, 3)  # of these are tried, and then those beside the best
+_TRIED = 4  # in the end, mostly
 
 
 class Miner:
@@ -69,23 +71,33 @@ class Miner:
         """Models trained so far."""
         return self._fits + self._scorer.fits
 
-    def draw(self, size: int, draws: int) -> list[Rows]:
-        """Sets of ``size`` rows, the best fraction left out."""
+    def draw(self, size: int, draws: int, *, fits: int, seconds: float | None = None) -> list[Rows]:
+        """Sets of ``size`` rows, the best fraction left out.
+
+        ``fits`` is about how many models are trained; half the rounds, and two thirds or more of the models,
+        compare fractions. ``seconds`` is about how long that takes at most.
+        """
+        until = math.inf if seconds is None else time.perf_counter() + seconds
+        half = math.inf if seconds is None else until - seconds / 2
+        folds = len(self._difficulty.without)
+        rounds = max(_LEAST_ROUNDS, int(fits / (PARTS * (draws + folds * _TRIED / 2))))
         with Progress("hard rows", enabled=self._progress):
-            fraction, ease = self._choose(size), self._difficulty.ease
+            fraction, ease = self._choose(size, rounds // 2, half), self._difficulty.ease
             among = easier(np.arange(len(ease)), ease, fraction, size)
             rng = np.random.default_rng([self._scorer.seed, 7])
-            return self._mine([among] * draws, size, rng, _ROUNDS)
+            return self._mine([among] * draws, size, rng, rounds, until)
 
-    def _choose(self, size: int) -> float:
-        """The fraction that is best left out of all rows, as far as the folds can tell."""
+    def _choose(self, size: int, rounds: int, until: float = math.inf) -> float:
+        """The fraction that is best left out of all rows, as far as the folds can tell in time."""
         fractions, new = self._fractions(), list(_FIRST)
         scores: dict[int, float] = {}
         while new:
-            found = self._cross_fit([fractions[k] for k in new], size)
+            found = self._cross_fit([fractions[k] for k in new], size, rounds, until)
             scores |= dict(zip(new, found, strict=True))
             best = max(scores, key=lambda k: scores[k])
             new = [k for k in (best - 1, best + 1) if 0 <= k < len(fractions) and k not in scores]
+            if time.perf_counter() > until:
+                break
         return fractions[best]
 
     def _fractions(self) -> list[float]:
@@ -95,7 +107,9 @@ class Miner:
             wrong = float((self._difficulty.ease < 0).mean())
         return [of_wrong * wrong + beside for of_wrong, beside in _LEFT_OUT]
 
-    def _cross_fit(self, fractions: list[float], size: int) -> list[float]:
+    def _cross_fit(
+        self, fractions: list[float], size: int, rounds: int, until: float = math.inf
+    ) -> list[float]:
         """For each fraction, how often models of sets mined without a fold are right about the fold."""
         scorer, folds = self._scorer, self._difficulty.folds
         others = [np.flatnonzero(folds != k) for k in range(len(self._difficulty.without))]
@@ -105,22 +119,26 @@ class Miner:
             for fraction in fractions
             for rows, ease in zip(others, self._difficulty.without, strict=True)
         ]
-        sets = self._mine(among, size, np.random.default_rng([scorer.seed, 6]), _ROUNDS_TO_COMPARE)
+        sets = self._mine(among, size, np.random.default_rng([scorer.seed, 6]), rounds, until)
         right = scorer.score_rows(np.stack(sets)).right[:, len(scorer.y) - len(scorer.rows) :]
         weights = scorer.weights[len(scorer.y) - len(scorer.rows) :]
         asked = np.stack([np.where(folds[scorer.rows] == k, weights, 0.0) for k in range(len(others))])
         found = right.reshape(len(fractions), *asked.shape) * asked
         return [float(x) for x in found.sum(axis=(1, 2))]
 
-    def _mine(self, among: Sequence[Rows], size: int, rng: np.random.Generator, rounds: int) -> list[Rows]:
+    def _mine(
+        self, among: Sequence[Rows], size: int, rng: np.random.Generator, rounds: int, until: float = math.inf
+    ) -> list[Rows]:
         """A set of ``size`` rows from each of several lists of them."""
         sets, seed = [rng.choice(rows, size, replace=False) for rows in among], self._scorer.seed
-        first = 2 * _EXCHANGED / rounds
+        first = min(1.0, 2 * _EXCHANGED / rounds)
         for number in range(rounds):
             ease = ease_around(self._trainer, sets, rng, seed=seed, number=number, n_jobs=self._n_jobs)
             self._fits += PARTS * len(sets)
             most = max(1, int(first * (1 - number / rounds) * size))
             sets = [exchange(*given, most, rng) for given in zip(sets, among, ease, strict=True)]
+            if time.perf_counter() > until:
+                break
         return [np.sort(rows) for rows in sets]
 
 
