@@ -34,7 +34,7 @@ from cdvm.evaluation.difficulty import Difficulty, find_difficulty
 from cdvm.evaluation.scoring import evaluate_sets
 from cdvm.evaluation.synthetic import with_synthetic_rows
 from cdvm.learners import Learner, make_learner
-from cdvm.learners.relatives import proxy_for
+from cdvm.learners.relatives import akin, proxy_for
 from cdvm.pruner.grounds import Grounds
 from cdvm.pruner.portfolio import Portfolio, Proposal
 from cdvm.sampling import seed_of
@@ -172,7 +172,9 @@ class Cell:
         shown = self.memory.get("synthetic", lambda: with_synthetic_rows(self.split, **own))
         grounds = Grounds(shown, shown, self.difficulty(proxy), given=0)
         ways = Shared(grounds, self.learner, proxy, self.options.effort, **own, memory=self.memory)
-        proposals = self.memory.get(("proposals", name, budget), lambda: ways.propose(pruner.select(budget)))
+        own_rows = None if akin(self.learner, proxy) else _name(self.learner)
+        key = ("proposals", name, own_rows, budget)
+        proposals = self.memory.get(key, lambda: ways.propose(pruner.select(budget)))
         keep = ways.decide(proposals)
         seconds = self.memory.clock() - started
         return {

@@ -12,6 +12,8 @@ from sklearn.ensemble import (
 )
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.svm import SVC, SVR, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
@@ -21,7 +23,7 @@ pytest.importorskip("numba", reason="Numba is not installed: pip install cdvm[tr
 from cdvm import CDVM
 from cdvm.data.split import Split
 from cdvm.learners import BoostingLearner, ForestLearner, TreeLearner, make_learner
-from cdvm.learners.relatives import proxy_for, stand_in, tree_relative
+from cdvm.learners.relatives import akin, proxy_for, stand_in, tree_relative
 from cdvm.learners.torch import TorchLearner
 
 
@@ -139,3 +141,29 @@ def test_subset_models_of_boosting_learn_something_on_a_small_table():
     assert pruner.outcomes_.design.inclusion == pytest.approx(160 / 600)
     assert pruner.outcomes_.degenerate == 0
     assert CDVM("boosting", n_models=4, inclusion=0.03).fit(X, X[:, 0] > 0).outcomes_.design.inclusion == 0.03
+
+
+@pytest.mark.parametrize(
+    ("estimator", "proxy", "expected"),
+    [
+        (RandomForestClassifier(), "auto", True),
+        (HistGradientBoostingClassifier(), "forest", True),
+        (HistGradientBoostingClassifier(), "logistic", False),
+        (LogisticRegression(), "auto", True),
+        (GridSearchCV(LogisticRegression(), {"C": [1, 2]}), "ridge", True),
+        (LogisticRegression(), "forest", False),
+        (SVC(kernel="linear"), "auto", True),
+        (SVC(), "auto", False),
+        (SVC(), "logistic", False),
+        (MLPClassifier(), "auto", False),
+        (BaggingClassifier(), "auto", False),  # a forest stands for it
+        (KNeighborsClassifier(), "auto", True),
+        (KNeighborsClassifier(), "forest", False),
+        (GaussianNB(), "auto", True),  # itself
+        ("ridge", "auto", True),
+        ("ridge", "logistic", False),
+    ],
+)
+def test_some_proxies_are_of_the_same_kind(estimator, proxy, expected):
+    learner = make_learner(estimator)
+    assert akin(learner, proxy_for(learner) if proxy == "auto" else make_learner(proxy)) is expected

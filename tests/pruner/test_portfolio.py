@@ -65,16 +65,16 @@ def fitted(moons):
 
 def test_the_learner_itself_trains_tens_and_the_proxy_thousands(fitted):
     _, keep = fitted
-    # once tried, eight random sets, the program's, three by fractions, three mined, one refined
-    assert Counted.fits == 1 + 16
+    # once tried, eight random sets, the program's, three by fractions, three mined, one mined on, one refined
+    assert Counted.fits == 1 + 17 + 32
     assert sum(line.fits for line in keep.leaderboard) > 1000
 
 
 def test_the_leaderboard_has_random_rows_and_one_answer_which_is_the_best(fitted):
     _, keep = fitted
     names = [line.name for line in keep.leaderboard]
-    assert {"random", "program", "fractions", "mining"} < set(names)
-    assert len(names) == 5
+    assert {"random", "program", "fractions", "mining", "own mining"} < set(names)
+    assert len(names) == 6
     assert any(name.endswith("+refine") for name in names)
     assert [line.kept for line in keep.leaderboard].count(True) == 1
     best = next(line for line in keep.leaderboard if line.kept)

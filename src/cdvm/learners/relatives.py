@@ -19,12 +19,15 @@ from cdvm.data.split import Split
 from cdvm.errors import InputError, InputWarning
 from cdvm.learners import make_learner
 from cdvm.learners.base import Learner
+from cdvm.learners.logistic import LogisticLearner
+from cdvm.learners.neighbors import NeighborsLearner
+from cdvm.learners.ridge import RidgeLearner
 from cdvm.learners.sklearn import SklearnLearner
 from cdvm.learners.torch import TorchLearner
 from cdvm.learners.trees import BoostingLearner, ForestLearner, TreeLearner
 from cdvm.sampling import Subsets
 
-__all__ = ["StandIn", "as_numbers", "proxy_for", "stand_in", "tree_relative"]
+__all__ = ["StandIn", "akin", "as_numbers", "proxy_for", "stand_in", "tree_relative"]
 
 # what our settings are called elsewhere: scikit-learn, LightGBM, XGBoost, CatBoost
 _ELSEWHERE = {
@@ -57,6 +60,11 @@ _QUICK = ("GaussianNB", "BernoulliNB", "MultinomialNB", "ComplementNB", "Categor
 _LINEAR = ("Logistic", "Ridge", "SGD", "Perceptron", "PassiveAggressive", "Linear", "Lasso", "Elastic",
            "Lars", "Bayesian", "Huber")  # fmt: skip
 _CURVED = ("MLP", "SVC", "SVR", "NuSVC", "NuSVR", "GaussianProcess", "KernelRidge")  # networks and kernels
+_OF_A_KIND: dict[str, tuple[type[Any], ...]] = {
+    "linear": (LogisticLearner, RidgeLearner),
+    "neighbors": (NeighborsLearner,),
+    "trees": (TreeLearner, ForestLearner, BoostingLearner),
+}
 
 _AROUND = (
     "SearchCV",
@@ -88,13 +96,12 @@ def proxy_for(learner: Learner) -> Learner:
     name = type(estimator).__name__
     if name.startswith(_QUICK):
         return learner
-    ending = _ending(learner)
+    ending, kind = _ending(learner), _kind(estimator)
     linear = "ridge" + ending if ending else "logistic"
-    if name.startswith("KNeighbors"):
+    if kind == "neighbors":
         return make_learner("neighbors" + ending)
-    if name.startswith((*_LINEAR, *_CURVED)):
-        straight = name.startswith(_LINEAR) or getattr(estimator, "kernel", None) == "linear"
-        return make_learner(linear if straight else "random_features" + ending)
+    if kind in ("linear", "curved"):
+        return make_learner(linear if kind == "linear" else "random_features" + ending)
     if find_spec("numba") is None:
         warnings.warn(
             f"linear models stand for {name} where thousands are trained: pip install cdvm[trees] for trees, "
@@ -104,6 +111,31 @@ def proxy_for(learner: Learner) -> Learner:
         )
         return make_learner(linear)
     return _small_relative(estimator) or ForestLearner(task=learner.task)
+
+
+def akin(learner: Learner, proxy: Learner) -> bool:
+    """Whether a proxy's models are of the learner's kind: they then find the same rows hard, as a rule.
+
+    >>> from sklearn.neural_network import MLPClassifier
+    >>> from sklearn.svm import LinearSVC
+    >>> [akin(learner, proxy_for(learner)) for learner in map(make_learner, (LinearSVC(), MLPClassifier()))]
+    [True, False]
+    """
+    if proxy is learner:
+        return True
+    kind = _kind(_innermost(learner.estimator)) if isinstance(learner, SklearnLearner) else "other"
+    return isinstance(proxy, _OF_A_KIND.get(kind, ()))
+
+
+def _kind(estimator: Any) -> str:
+    """Of an estimator that learns: linear, curved (networks and kernels), neighbors, trees or other."""
+    name = type(estimator).__name__
+    if name.startswith("KNeighbors"):
+        return "neighbors"
+    if name.startswith((*_LINEAR, *_CURVED)):
+        straight = name.startswith(_LINEAR) or getattr(estimator, "kernel", None) == "linear"
+        return "linear" if straight else "curved"
+    return "other" if tree_relative(estimator) is None else "trees"
 
 
 def _ending(learner: Learner) -> str:

@@ -39,6 +39,7 @@ from cdvm.learners import (
     RidgeLearner,
     SklearnLearner,
 )
+from cdvm.learners.relatives import akin
 from cdvm.optimize.conditions import Conditions
 from cdvm.optimize.room import random_sets_within
 from cdvm.optimize.rounding import class_floors, with_classes
@@ -62,7 +63,8 @@ _ROWS = 400_000  # of all models of a search by trees and the like, about
 _USUAL_FITS, _MOST_ROWS = 500, 2_000_000  # so many models all the same, as long as these are their rows
 _LEAST_FITS = 128
 _MINED = 3  # sets of hard rows
-_MINING = 720  # models for them, as long as these are at most `_MOST_ROWS`
+_CHOOSING, _MINING = 520, 192  # models for what they are mined from, and for them
+_OWN_MINING = 32  # models of the principal, where the proxy's are of another kind
 _ONE_BY_ONE = 1000  # models of a search that are not trained together, at most
 _NOTHING = 1e-12  # of a weight
 _OF_A_CLASS = 2  # rows at least, of those drawn
@@ -180,13 +182,24 @@ class Portfolio:
         """Sets of hard rows; none where validation rows alone can tell what is good."""
         if self.grounds.evaluation == "validation":
             return []
-        started, scorer = time.perf_counter(), self._scorer(self.proxy)
+        started, miner = time.perf_counter(), self._miner(self.proxy)
+        alone = akin(self.principal, self.proxy)
+        seconds = None if self._share is None else self._share / (2 if alone else 3)
+        scale = EFFORTS[self.effort] * min(1.0, max(_LEAST_FITS, _MOST_ROWS // size) / (_CHOOSING + _MINING))
+        among = miner.choose(size, fits=int(scale * _CHOOSING), seconds=seconds)
+        sets = miner.draw(among, size, _MINED, fits=int(scale * _MINING), seconds=seconds)
+        fits, took = miner.fits, time.perf_counter() - started
+        found = [Proposal(self._of(rows, "mining"), fits, took) for rows in sets]
+        if not alone:
+            own = self._miner(self.principal)
+            rows = own.go_on(sets[0], among, fits=int(_OWN_MINING * EFFORTS[self.effort]), seconds=seconds)
+            took = time.perf_counter() - started
+            found.append(Proposal(self._of(rows, "own mining"), fits + own.fits, took))
+        return found
+
+    def _miner(self, learner: Learner) -> Miner:
         own: dict[str, Any] = {"n_jobs": self.n_jobs, "progress": self.progress}
-        miner = Miner(scorer, self.proxy, self.grounds.difficulty, **own)
-        fits = min(_MINING, max(_LEAST_FITS, _MOST_ROWS // size)) * EFFORTS[self.effort]
-        sets = miner.draw(size, _MINED, fits=int(fits), seconds=self._share)
-        seconds = time.perf_counter() - started
-        return [Proposal(self._of(rows, "mining"), miner.fits, seconds) for rows in sets]
+        return Miner(self._scorer(learner), learner, self.grounds.difficulty, **own)
 
     def _refined(self, start: Proposal) -> Proposal:
         started, split = time.perf_counter(), self.grounds.proxy_split

@@ -35,6 +35,10 @@ def miner_of(split, name, **options):
     )
 
 
+def drawn(miner, size, draws):
+    return miner.draw(miner.choose(size, fits=256), size, draws, fits=32 * draws)
+
+
 @pytest.mark.parametrize(
     ("fraction", "size", "left"),
     [(0.0, 2, [4, 3, 2, 0]), (0.25, 2, [3, 2, 0]), (0.6, 1, [2, 0]), (0.6, 3, [3, 2, 0])],
@@ -78,7 +82,7 @@ def test_a_mined_set_knows_more_of_what_can_be_learnt():
     """Where no label is wrong: against random sets, on rows that no choice has seen."""
     split = squares()
     miner = miner_of(split, "boosting")
-    sets = miner.draw(120, 4, fits=720)
+    sets = drawn(miner, 120, 4)
     assert all(len(np.unique(rows)) == 120 and (np.diff(rows) > 0).all() for rows in sets)
     rng = np.random.default_rng(0)
     random = [np.sort(rng.permutation(600)[:120]) for _ in range(8)]
@@ -90,9 +94,9 @@ def test_a_mined_set_knows_more_of_what_can_be_learnt():
 def test_wrong_labels_are_left_out():
     split, flipped = noisy(0.25, apart=5.0)
     miner = miner_of(split, "logistic")
-    assert flipped[np.stack(miner.draw(60, 2, fits=640))].mean() < 0.05
+    assert flipped[np.stack(drawn(miner, 60, 2))].mean() < 0.05
     assert miner._choose(60, 8) >= 0.5 * flipped.mean()
-    rows = miner._mine([np.arange(600)], 60, np.random.default_rng(0), 8)[0]
+    rows = miner.draw(np.arange(600), 60, 1, fits=32)[0]
     assert flipped[rows].mean() > flipped.mean() + 0.1  # which are the hardest, were none left out
 
 
@@ -102,9 +106,9 @@ def test_a_fold_is_asked_of_sets_and_difficulties_without_it(monkeypatch):
     difficulty, scorer = miner._difficulty, miner._scorer
     mine, score = miner._mine, scorer.score_rows
 
-    def watched(among, size, rng, rounds, until):
-        seen.append((among, size))
-        return mine(among, size, rng, rounds, until)
+    def watched(sets, among, *rest):
+        seen.append((among, len(sets[0])))
+        return mine(sets, among, *rest)
 
     def right_where(sets, number=0):
         """The second of three fractions is right on the fold that it did not see, the others elsewhere."""
@@ -171,10 +175,10 @@ def test_targets_have_no_wrong_rows():
     split = Split.from_arrays(X, y, validation="out_of_bag", task="regression", random_state=0)
     miner = miner_of(split, "ridge_regression")
     assert miner._fractions() == [beside for _, beside in mining._LEFT_OUT]
-    assert [len(rows) for rows in miner.draw(20, 2, fits=320)] == [20, 20]
+    assert [len(rows) for rows in drawn(miner, 20, 2)] == [20, 20]
 
 
-@pytest.mark.parametrize(("fits", "rounds"), [(720, 16), (500, 11), (20, 4)])
+@pytest.mark.parametrize(("fits", "rounds"), [(192, 16), (100, 8), (20, 4)])
 def test_fits_are_counted_and_do_not_depend_on_the_workers(fits, rounds):
     split, _ = noisy(0.1, 200)
     learner, found = make_learner("logistic"), []
@@ -182,19 +186,43 @@ def test_fits_are_counted_and_do_not_depend_on_the_workers(fits, rounds):
         difficulty = find_difficulty(split, learner, n_jobs=jobs, progress=False)
         scorer = HeldOutScorer(split, learner, n_jobs=jobs)
         miner = Miner(scorer, learner, difficulty, n_jobs=jobs, progress=False)
-        found.append(np.stack(miner.draw(20, 3, fits=fits)))
-        tried, rest = divmod(miner.fits - 3 * rounds * PARTS, 4 * (rounds // 2 * PARTS + 1))
+        among = miner.choose(20, fits=64 * (rounds // 2))
+        tried, rest = divmod(miner.fits, 4 * (rounds // 2 * PARTS + 1))
         assert 3 <= tried <= 6
         assert rest == 0
+        before = miner.fits
+        sets = miner.draw(among, 20, 3, fits=fits)
+        assert miner.fits - before == 3 * rounds * PARTS
+        found.append(np.stack([*sets, miner.go_on(sets[0], among, fits=32)]))
+        assert miner.fits - before == 3 * rounds * PARTS + 8 * PARTS
     np.testing.assert_array_equal(*found)
 
 
 def test_time_that_is_over_ends_the_rounds():
     split, _ = noisy(0.1, 200)
     miner = miner_of(split, "logistic")
-    sets = miner.draw(20, 2, fits=10**6, seconds=1e-9)
-    assert miner.fits == 3 * 4 * (PARTS + 1) + 2 * PARTS  # one round each, and the three fractions' scores
+    among = miner.choose(20, fits=10**6, seconds=1e-9)
+    assert miner.fits == 3 * 4 * (PARTS + 1)  # one round for each of three fractions, and their scores
+    sets = miner.draw(among, 20, 2, fits=10**6, seconds=1e-9)
+    miner.go_on(sets[0], among, fits=10**6, seconds=1e-9)
+    assert miner.fits == 3 * 4 * (PARTS + 1) + 3 * PARTS
     assert [len(np.unique(rows)) for rows in sets] == [20, 20]
+
+
+def test_a_model_goes_on_from_the_rows_of_another():
+    """A set that was mined for linear models knows more of a chessboard once boosting has mined on."""
+    split = squares()
+    linear, boosting = miner_of(split, "logistic"), miner_of(split, "boosting")
+    everything = np.arange(600)
+    start = linear.draw(everything, 120, 1, fits=64)[0]
+    found = boosting.go_on(start, everything, fits=32)
+    assert len(np.unique(found)) == 120
+    assert 0 < len(np.setdiff1d(found, start)) <= 72
+    scorer = HeldOutScorer(split, make_learner("boosting"), evaluation="validation", n_jobs=1)
+    before, after = scorer.score_rows(np.stack([start, found])).right.mean(axis=1)
+    assert after > before + 0.02
+    some = np.setdiff1d(everything, np.arange(0, 600, 3))
+    assert np.isin(np.setdiff1d(boosting.go_on(start, some, fits=32), start), some).all()
 
 
 @pytest.mark.parametrize("size", [1, 3, 7])
@@ -202,7 +230,7 @@ def test_a_handful_of_rows(size):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(8, 2)), np.arange(8) % 2
     split = Split.from_arrays(X, y, validation="out_of_bag", random_state=0)
-    assert [len(rows) for rows in miner_of(split, "logistic").draw(size, 2, fits=200)] == [size, size]
+    assert [len(rows) for rows in drawn(miner_of(split, "logistic"), size, 2)] == [size, size]
 
 
 def test_difficulty_does_not_depend_on_the_workers():

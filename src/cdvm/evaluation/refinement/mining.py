@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,21 +72,33 @@ class Miner:
         """Models trained so far."""
         return self._fits + self._scorer.fits
 
-    def draw(self, size: int, draws: int, *, fits: int, seconds: float | None = None) -> list[Rows]:
-        """Sets of ``size`` rows, the best fraction left out.
+    def choose(self, size: int, *, fits: int, seconds: float | None = None) -> Rows:
+        """The rows that sets of ``size`` are best mined from: all without the best fraction.
 
-        ``fits`` is about how many models are trained; half the rounds, and two thirds or more of the models,
-        compare fractions. ``seconds`` is about how long that takes at most.
+        ``fits`` is about how many models are trained, ``seconds`` about how long that takes at most.
         """
-        until = math.inf if seconds is None else time.perf_counter() + seconds
-        half = math.inf if seconds is None else until - seconds / 2
-        folds = len(self._difficulty.without)
-        rounds = max(_LEAST_ROUNDS, int(fits / (PARTS * (draws + folds * _TRIED / 2))))
+        rounds = max(_LEAST_ROUNDS // 2, fits // (PARTS * len(self._difficulty.without) * _TRIED))
+        with Progress("hard rows: how hard", enabled=self._progress):
+            fraction = self._choose(size, rounds, _until(seconds))
+        return easier(np.arange(len(self._difficulty.ease)), self._difficulty.ease, fraction, size)
+
+    def draw(
+        self, among: Rows, size: int, draws: int, *, fits: int, seconds: float | None = None
+    ) -> list[Rows]:
+        """Sets of ``size`` rows mined from those given, begun at random."""
+        rng = np.random.default_rng([self._scorer.seed, 7])
+        rounds = max(_LEAST_ROUNDS, fits // (PARTS * draws))
         with Progress("hard rows", enabled=self._progress):
-            fraction, ease = self._choose(size, rounds // 2, half), self._difficulty.ease
-            among = easier(np.arange(len(ease)), ease, fraction, size)
-            rng = np.random.default_rng([self._scorer.seed, 7])
-            return self._mine([among] * draws, size, rng, rounds, until)
+            return self._mine(
+                _random([among] * draws, size, rng), [among] * draws, rng, rounds, _until(seconds)
+            )
+
+    def go_on(self, rows: Rows, among: Rows, *, fits: int, seconds: float | None = None) -> Rows:
+        """A set that was mined by a relative, mined on by the learner: exchanges half as many rows."""
+        rng = np.random.default_rng([self._scorer.seed, 8])
+        rounds = max(_LEAST_ROUNDS, fits // PARTS)
+        with Progress("hard rows of the model itself", enabled=self._progress):
+            return self._mine([rows], [among], rng, rounds, _until(seconds), _EXCHANGED / 2)[0]
 
     def _choose(self, size: int, rounds: int, until: float = math.inf) -> float:
         """The fraction that is best left out of all rows, as far as the folds can tell in time."""
@@ -119,7 +132,8 @@ class Miner:
             for fraction in fractions
             for rows, ease in zip(others, self._difficulty.without, strict=True)
         ]
-        sets = self._mine(among, size, np.random.default_rng([scorer.seed, 6]), rounds, until)
+        rng = np.random.default_rng([scorer.seed, 6])
+        sets = self._mine(_random(among, size, rng), among, rng, rounds, until)
         right = scorer.score_rows(np.stack(sets)).right[:, len(scorer.y) - len(scorer.rows) :]
         weights = scorer.weights[len(scorer.y) - len(scorer.rows) :]
         asked = np.stack([np.where(folds[scorer.rows] == k, weights, 0.0) for k in range(len(others))])
@@ -127,19 +141,33 @@ class Miner:
         return [float(x) for x in found.sum(axis=(1, 2))]
 
     def _mine(
-        self, among: Sequence[Rows], size: int, rng: np.random.Generator, rounds: int, until: float = math.inf
+        self,
+        sets: list[Rows],
+        among: Sequence[Rows],
+        rng: np.random.Generator,
+        rounds: int,
+        until: float = math.inf,
+        exchanged: float = _EXCHANGED,
     ) -> list[Rows]:
-        """A set of ``size`` rows from each of several lists of them."""
-        sets, seed = [rng.choice(rows, size, replace=False) for rows in among], self._scorer.seed
-        first = min(1.0, 2 * _EXCHANGED / rounds)
+        """Exchange rows of each set for some of those it is among, ``exchanged`` times its size at most."""
+        first = min(1.0, 2 * exchanged / rounds) * len(sets[0])
         for number in range(rounds):
-            ease = ease_around(self._trainer, sets, rng, seed=seed, number=number, n_jobs=self._n_jobs)
+            own: dict[str, Any] = {"seed": self._scorer.seed, "number": number, "n_jobs": self._n_jobs}
+            ease = ease_around(self._trainer, sets, rng, **own)
             self._fits += PARTS * len(sets)
-            most = max(1, int(first * (1 - number / rounds) * size))
+            most = max(1, int(first * (1 - number / rounds)))
             sets = [exchange(*given, most, rng) for given in zip(sets, among, ease, strict=True)]
             if time.perf_counter() > until:
                 break
         return [np.sort(rows) for rows in sets]
+
+
+def _random(among: Sequence[Rows], size: int, rng: np.random.Generator) -> list[Rows]:
+    return [rng.choice(rows, size, replace=False) for rows in among]
+
+
+def _until(seconds: float | None) -> float:
+    return math.inf if seconds is None else time.perf_counter() + seconds
 
 
 def easier(rows: Rows, ease: Vector, fraction: float, size: int) -> Rows:
