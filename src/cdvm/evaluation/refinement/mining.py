@@ -78,8 +78,7 @@ class Miner:
         ``fits`` is about how many models are trained, ``seconds`` about how long that takes at most.
         """
         rounds = max(_LEAST_ROUNDS // 2, fits // (PARTS * len(self._difficulty.without) * _TRIED))
-        with Progress("hard rows: how hard", enabled=self._progress):
-            fraction = self._choose(size, rounds, _until(seconds))
+        fraction = self._choose(size, rounds, _until(seconds))
         return easier(np.arange(len(self._difficulty.ease)), self._difficulty.ease, fraction, size)
 
     def draw(
@@ -88,17 +87,14 @@ class Miner:
         """Sets of ``size`` rows mined from those given, begun at random."""
         rng = np.random.default_rng([self._scorer.seed, 7])
         rounds = max(_LEAST_ROUNDS, fits // (PARTS * draws))
-        with Progress("hard rows", enabled=self._progress):
-            return self._mine(
-                _random([among] * draws, size, rng), [among] * draws, rng, rounds, _until(seconds)
-            )
+        sets = _random([among] * draws, size, rng)
+        return self._mine(sets, [among] * draws, rng, rounds, _until(seconds))
 
     def go_on(self, rows: Rows, among: Rows, *, fits: int, seconds: float | None = None) -> Rows:
         """A set that was mined by a relative, mined on by the learner: exchanges half as many rows."""
         rng = np.random.default_rng([self._scorer.seed, 8])
         rounds = max(_LEAST_ROUNDS, fits // PARTS)
-        with Progress("hard rows of the model itself", enabled=self._progress):
-            return self._mine([rows], [among], rng, rounds, _until(seconds), _EXCHANGED / 2)[0]
+        return self._mine([rows], [among], rng, rounds, _until(seconds), _EXCHANGED / 2)[0]
 
     def _choose(self, size: int, rounds: int, until: float = math.inf) -> float:
         """The fraction that is best left out of all rows, as far as the folds can tell in time."""
@@ -151,14 +147,16 @@ class Miner:
     ) -> list[Rows]:
         """Exchange rows of each set for some of those it is among, ``exchanged`` times its size at most."""
         first = min(1.0, 2 * exchanged / rounds) * len(sets[0])
-        for number in range(rounds):
-            own: dict[str, Any] = {"seed": self._scorer.seed, "number": number, "n_jobs": self._n_jobs}
-            ease = ease_around(self._trainer, sets, rng, **own)
-            self._fits += PARTS * len(sets)
-            most = max(1, int(first * (1 - number / rounds)))
-            sets = [exchange(*given, most, rng) for given in zip(sets, among, ease, strict=True)]
-            if time.perf_counter() > until:
-                break
+        with Progress("hard rows", rounds, enabled=self._progress) as bar:
+            for number in range(rounds):
+                own: dict[str, Any] = {"seed": self._scorer.seed, "number": number, "n_jobs": self._n_jobs}
+                ease = ease_around(self._trainer, sets, rng, **own)
+                self._fits += PARTS * len(sets)
+                most = max(1, int(first * (1 - number / rounds)))
+                sets = [exchange(*given, most, rng) for given in zip(sets, among, ease, strict=True)]
+                bar.advance()
+                if time.perf_counter() > until:
+                    break
         return [np.sort(rows) for rows in sets]
 
 
