@@ -310,6 +310,24 @@ def test_ways_are_compared_by_the_mean_of_their_sets(moons, effort, refined):
     assert [line.score for line in board] == pytest.approx([0.75, 0.65, 0.6, 0.55])
 
 
+@pytest.mark.parametrize(
+    ("effort", "fits", "refined"), [("medium", 60, 1), ("medium", 59, 0), ("high", 15, 2)]
+)
+def test_a_search_of_fewer_models_than_rows_is_left(moons, monkeypatch, effort, fits, refined):
+    split = Split.from_arrays(*moons, validation="out_of_bag", random_state=0)
+    learner = make_learner("ridge")
+    ways = Portfolio(grounds_of(split), learner, learner, effort, n_jobs=1, progress=False)
+    monkeypatch.setattr(Portfolio, "_affordable", lambda self, all_fits, size: fits)
+    drawn = (np.sort(np.random.default_rng(k).permutation(300)[:60]) for k in range(10))
+    proposals = [
+        Proposal(Selection.of_rows(split, rows, method=name, seconds=0.0))
+        for rows, name in zip(drawn, [*["random"] * 8, "program", "fractions"], strict=True)
+    ]
+    assert len(ways._to_refine(proposals, np.arange(10.0))) == refined
+    names = [line.name for line in ways.decide(proposals).leaderboard]
+    assert sum("refine" in name for name in names) == refined
+
+
 def test_of_the_best_way_the_best_set_is_kept(moons, monkeypatch):
     """Refining makes it worse here."""
     split = Split.from_arrays(*moons, validation="out_of_bag", random_state=0)

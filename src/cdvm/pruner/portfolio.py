@@ -146,8 +146,9 @@ class Portfolio:
         real = self._real(len(strata))
         scores, _ = compare_with_chance(outcomes, strata, scorer.weights, real)
         refined = [self._refined(proposals[k]) for k in self._to_refine(proposals, scores)]
-        proposals = [*proposals, *refined]
-        outcomes = _joined(outcomes, scorer.score_rows(_sets(refined)))
+        if refined:
+            proposals = [*proposals, *refined]
+            outcomes = _joined(outcomes, scorer.score_rows(_sets(refined)))
         scores, errors = compare_with_chance(outcomes, strata, scorer.weights, real)
         board = _leaderboard(proposals, scorer.level + scores, errors)
         kept = max(_ways(proposals)[board[0].name], key=lambda k: scores[k])
@@ -159,7 +160,13 @@ class Portfolio:
         )
 
     def _to_refine(self, proposals: list[Proposal], scores: NDArray[np.float64]) -> list[int]:
-        """The best set of the best way; with high effort, of the two best."""
+        """The best set of the best way; with high effort, of the two best.
+
+        None where a search would train fewer models than a set has rows, which tells no row from another.
+        """
+        size = len(proposals[0].selection)
+        if self._refining_fits(size) < size:
+            return []
         ways = sorted(_ways(proposals).values(), key=lambda sets: -scores[sets].mean())
         return [max(sets, key=lambda k: scores[k]) for sets in ways[: 2 if self.effort == "high" else 1]]
 
@@ -207,7 +214,7 @@ class Portfolio:
             start.selection,
             split,
             self.proxy,
-            fits=int(self._refining_fits(len(start.selection)) * EFFORTS[self.effort]),
+            fits=self._refining_fits(len(start.selection)),
             seconds=self._share,
             metric=self.metric,
             evaluation=self.grounds.evaluation,
@@ -220,7 +227,8 @@ class Portfolio:
         return Proposal(refined, start.fits + (refined.fits or 0), seconds)
 
     def _refining_fits(self, size: int) -> int:
-        return self._affordable(default_fits(self._scorer(self.proxy), size), size)
+        found = self._affordable(default_fits(self._scorer(self.proxy), size), size)
+        return int(found * EFFORTS[self.effort])
 
     def _affordable(self, fits: int, size: int) -> int:
         """Models of a search on sets of a size: thousands where the rows of a model hardly cost anything."""
