@@ -53,7 +53,7 @@ def page(out: Path) -> str:
     for (rows, noise), part in wide.groupby(level=["rows", "noise"]):
         wrong = f", {noise:.0%} of the labels wrong" if noise else ""
         text += ["", f"## {rows:,} rows{wrong}", "", *_counts(part), "", *_way(part), "", *_duels(part)]
-        text += ["", *_means(part)]
+        text += ["", *_means(part), "", *_kept(lines[(lines.rows == rows) & (lines.noise == noise)])]
     text += ["", *_seconds(lines, read(out / "seconds.jsonl"))]
     return "\n".join(text) + "\n"
 
@@ -90,9 +90,9 @@ def _counts(part: pd.DataFrame) -> list[str]:
     duels = {m: duel(part, m) for m in methods_of(part)}
     others = [m for m in duels if m != "random"]
     tried = part.dropna(subset=others)  # a method still to come is not beaten
-    first = [
-        bool((group.mean()["cdvm"] > group.mean()[others]).all()) for _, group in tried.groupby(level=SETTING)
-    ]
+    means = tried.groupby(level=SETTING).mean()
+    ahead = means.cdvm - means[others].max(axis=1)
+    first = ahead > 0
     splits = part.groupby(level=SETTING).size()
     r = duels["random"]
     beaten = np.mean([g.cdvm.mean() > g["all"].mean() for _, g in part.groupby(level=SETTING)])
@@ -105,7 +105,12 @@ def _counts(part: pd.DataFrame) -> list[str]:
         ),
         f"Above the mean of random rows in {r['above']} of {r['settings']} "
         f"({r['above'] / r['settings']:.0%}), significantly below in {r['lost']};",
-        f"above every other method in {sum(first)} of {len(first)} ({np.mean(first or [False]):.0%});",
+        f"above every other method in {first.sum()} of {len(first)} ({_percent(first.mean())})"
+        + (
+            f", {-ahead[~first].mean():.4f} short of the best of them in the rest;"
+            if not first.all()
+            else ";"
+        ),
         f"above *all* rows in {beaten:.0%}.",
     ]
 
@@ -145,6 +150,13 @@ def _means(part: pd.DataFrame) -> list[str]:
             cells = [_bold(line[m], line[m] == best and m != "all") for m in methods]
             rows.append([model, f"{budget:.0%}", *cells])
     return _table(["model", "budget", *methods], rows)
+
+
+def _kept(lines: pd.DataFrame) -> list[str]:
+    """Which way of choosing was kept, in percent of the answers for a budget."""
+    shares = pd.crosstab(lines.budget, lines.way, normalize="index").sort_index(axis=1)
+    rows = [[f"{budget:.0%}", *map(_percent, line)] for budget, line in shares.iterrows()]
+    return ["Ways kept, by budget:", "", *_table(["budget", *shares.columns], rows)]
 
 
 def _seconds(lines: pd.DataFrame, alone: list[dict[str, Any]]) -> list[str]:
