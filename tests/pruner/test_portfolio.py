@@ -311,11 +311,19 @@ def test_ways_are_compared_by_the_mean_of_their_sets(moons, effort, refined):
 
 
 @pytest.mark.parametrize(
-    ("effort", "fits", "refined"), [("medium", 60, 1), ("medium", 59, 0), ("high", 15, 2)]
+    ("proxy", "effort", "fits", "refined"),
+    [
+        ("forest", "medium", 60, 1),
+        ("forest", "medium", 59, 0),
+        ("tree", "medium", 59, 0),
+        ("boosting", "medium", 59, 0),
+        ("boosting", "high", 15, 2),
+        ("ridge", "medium", 59, 1),
+    ],
 )
-def test_a_search_of_fewer_models_than_rows_is_left(moons, monkeypatch, effort, fits, refined):
+def test_a_search_by_fewer_trees_than_rows_is_left(moons, monkeypatch, proxy, effort, fits, refined):
     split = Split.from_arrays(*moons, validation="out_of_bag", random_state=0)
-    learner = make_learner("ridge")
+    learner = make_learner(proxy)
     ways = Portfolio(grounds_of(split), learner, learner, effort, n_jobs=1, progress=False)
     monkeypatch.setattr(Portfolio, "_affordable", lambda self, all_fits, size: fits)
     drawn = (np.sort(np.random.default_rng(k).permutation(300)[:60]) for k in range(10))

@@ -32,6 +32,8 @@ from cdvm.evaluation.refinement.mining import Miner
 from cdvm.evaluation.refinement.refine import default_fits, refine
 from cdvm.evaluation.refinement.scorer import HeldOutScorer, RowScores
 from cdvm.learners import (
+    BoostingLearner,
+    ForestLearner,
     Learner,
     LogisticLearner,
     NeighborsLearner,
@@ -162,10 +164,10 @@ class Portfolio:
     def _to_refine(self, proposals: list[Proposal], scores: NDArray[np.float64]) -> list[int]:
         """The best set of the best way; with high effort, of the two best.
 
-        None where a search would train fewer models than a set has rows, which tells no row from another.
+        None where fewer trees than a set has rows would search: what they find is mostly a score.
         """
         size = len(proposals[0].selection)
-        if self._refining_fits(size) < size:
+        if isinstance(self.proxy, ForestLearner | BoostingLearner) and self._refining_fits(size) < size:
             return []
         ways = sorted(_ways(proposals).values(), key=lambda sets: -scores[sets].mean())
         return [max(sets, key=lambda k: scores[k]) for sets in ways[: 2 if self.effort == "high" else 1]]
