@@ -53,6 +53,8 @@ def page(out: Path) -> str:
     for (rows, noise), part in wide.groupby(level=["rows", "noise"]):
         wrong = f", {noise:.0%} of the labels wrong" if noise else ""
         text += ["", f"## {rows:,} rows{wrong}", "", *_counts(part), "", *_way(part), "", *_duels(part)]
+        if not noise:
+            text += ["", f"![Points gained on random rows over the rows kept, by model](gain_{rows}.png)"]
         text += ["", *_means(part), "", *_kept(lines[(lines.rows == rows) & (lines.noise == noise)])]
     text += ["", *_seconds(lines, read(out / "seconds.jsonl"))]
     return "\n".join(text) + "\n"
