@@ -8,12 +8,11 @@ from sklearn.datasets import make_moons
 
 from cdvm import Split
 from cdvm.errors import InputWarning
-from cdvm.evaluation.refinement.scorer import RowScores
 from cdvm.learners import make_learner
 from cdvm.learners.relatives import as_numbers
 from cdvm.pruner import portfolio
 from cdvm.pruner.grounds import find_grounds
-from cdvm.pruner.portfolio import Portfolio, compare_with_chance
+from cdvm.pruner.portfolio import Portfolio
 
 
 @pytest.fixture(scope="module")
@@ -84,15 +83,3 @@ def test_fractions_are_learnt_on_synthetic_rows_where_there_are_some(rows, monke
     Portfolio(grounds, proxy, proxy)._by_fractions(20)
     assert len(seen[0].rows) == training_rows
     assert len(seen[0].y) == {0.0: 400, 9.0: 100, None: 300}[far]
-
-
-def test_real_rows_say_on_which_level():
-    """All are right on synthetic rows and half of the time on real ones; the last set is right everywhere."""
-    draws = portfolio._RANDOM
-    right = np.ones((draws + 1, 100), dtype=np.float32)
-    right[:draws, 40:70] = 0.0
-    real = np.arange(100) >= 40
-    found = RowScores(right, right, np.ones(right.shape, dtype=bool))
-    strata = np.zeros(100, dtype=np.int64)
-    assert compare_with_chance(found, strata)[0] == pytest.approx([0.7] * draws + [1.0])
-    assert compare_with_chance(found, strata, None, real)[0] == pytest.approx([0.5] * draws + [0.8])

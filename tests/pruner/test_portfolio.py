@@ -12,11 +12,9 @@ from sklearn.svm import SVC
 from cdvm import CDVM, Selection, Split
 from cdvm.errors import InputError
 from cdvm.evaluation.difficulty import Difficulty
-from cdvm.evaluation.refinement.scorer import RowScores
 from cdvm.learners import make_learner
-from cdvm.pruner import portfolio
 from cdvm.pruner.grounds import Grounds, find_grounds
-from cdvm.pruner.portfolio import Portfolio, Proposal, _leaderboard, compare_with_chance
+from cdvm.pruner.portfolio import Portfolio, Proposal, _leaderboard
 
 
 class Counted(ClassifierMixin, BaseEstimator):
@@ -228,56 +226,11 @@ def test_scores_of_a_regression_are_r2():
     assert 0.8 < keep.score < 1
 
 
-def test_rows_count_by_their_weights():
-    """Two strata; a set that is right in one of them gains what its rows weigh."""
-    draws = portfolio._RANDOM
-    right = np.zeros((draws + 1, 100), dtype=np.float32)
-    right[-1, 50:] = 1.0
-    outside = np.ones((draws + 1, 100), dtype=bool)
-    strata, weights = np.repeat([0, 1], 50), np.repeat([1.5, 0.5], 50)
-    found = RowScores(right, right, outside)
-    assert compare_with_chance(found, strata)[0][-1] == pytest.approx(0.5)
-    assert compare_with_chance(found, strata, weights)[0][-1] == pytest.approx(0.25)
-    assert compare_with_chance(found, np.zeros(100, dtype=int), weights)[0][-1] == pytest.approx(0.25)
-
-
 def test_time_is_kept_about(moons):
     pruner = CDVM("neighbors", effort="high", seconds=0.2, n_models=100, n_jobs=1, random_state=0)
     keep = pruner.fit(*moons).select(30)
     unhurried = sum(line.fits for line in keep.leaderboard)
     assert unhurried < 4 * (480 + 3000)
-
-
-def test_a_set_that_holds_the_hard_rows_gains_nothing_by_it():
-    """Rows 0 to 49 are never right, whoever is asked."""
-    draws = portfolio._RANDOM
-    right = np.tile(np.repeat([0.0, 1.0], 50), (draws + 2, 1)).astype(np.float32)
-    outside = np.random.default_rng(0).random((draws + 2, 100)) < 0.8
-    outside[-2], outside[-1] = np.arange(100) >= 40, np.arange(100) < 60
-    scores, errors = compare_with_chance(RowScores(right, right, outside), np.repeat([0, 1], 50))
-    np.testing.assert_allclose(scores, scores[0])
-    np.testing.assert_allclose(errors, 0, atol=1e-12)
-
-
-def test_what_a_set_gains_on_the_hard_rows_left_counts_for_all_of_them():
-    """The last set is right on every hard row, and holds eight in ten of them."""
-    draws = portfolio._RANDOM
-    right = np.tile(np.repeat([0.0, 1.0], 50), (draws + 1, 1)).astype(np.float32)
-    right[-1] = 1.0
-    outside = np.ones(right.shape, dtype=bool)
-    outside[-1, :40] = False
-    scores, _ = compare_with_chance(RowScores(right, right, outside), np.repeat([0, 1], 50))
-    np.testing.assert_allclose(scores[[0, -1]], [0.5, 1.0])
-
-
-def test_the_standard_error_is_that_of_a_mean_difference():
-    rng = np.random.default_rng(0)
-    draws = portfolio._RANDOM
-    right = np.zeros((draws + 1, 4000), dtype=np.float32)
-    right[-1] = rng.random(4000) < 0.3
-    outside = np.ones(right.shape, dtype=bool)
-    _, errors = compare_with_chance(RowScores(right, right, outside), np.zeros(4000, dtype=np.int64))
-    assert errors[-1] == pytest.approx(np.sqrt(0.3 * 0.7 / 4000), rel=0.05)
 
 
 def proposals_of(split, *methods):

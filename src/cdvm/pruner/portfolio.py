@@ -6,13 +6,10 @@ they are not, exchanges by retraining on top of each, and sometimes nothing beat
 trains the thousands of models that propose; the user's own model, the *principal*, is trained on each
 proposal, and on random rows, and decides.
 
-All are scored on the rows outside them and on synthetic ones (:mod:`cdvm.evaluation.synthetic`). With u_j the
-mean outcome of the random sets without row *j*, a set's score is the mean of u over real rows plus its mean
-gain on u, each stratum of difficulty and class, and the synthetic rows, counting by their size. So a set that
-holds the hard rows gains nothing by not being asked about them, and loses nothing either: what it gains on
-those left counts for all. Of several sets that a way has drawn the mean counts, so that chance, which draws
-most, has no luck. The best set of the best way goes on to be refined by the proxy, and is kept where it is
-better than what the way chooses.
+All are scored on the rows outside them and on synthetic ones (:mod:`cdvm.evaluation.synthetic`), against
+chance (:mod:`cdvm.pruner.chance`). Of several sets that a way has drawn the mean counts, so that chance,
+which draws most, has no luck. The best set of the best way goes on to be refined by the proxy, and is kept
+where it is better than what the way chooses.
 """
 
 from __future__ import annotations
@@ -45,6 +42,7 @@ from cdvm.learners.relatives import akin
 from cdvm.optimize.conditions import Conditions
 from cdvm.optimize.room import random_sets_within
 from cdvm.optimize.rounding import class_floors, with_classes
+from cdvm.pruner.chance import DRAWS, compare_with_chance
 from cdvm.pruner.grounds import Evaluation, Grounds
 from cdvm.selection import Candidate, Selection
 
@@ -53,13 +51,11 @@ __all__ = [
     "Effort",
     "Portfolio",
     "Proposal",
-    "compare_with_chance",
 ]
 
 Effort = Literal["low", "medium", "high"]
 EFFORTS: dict[Effort, float] = {"medium": 1.0, "high": 4.0}  # times the models of a search
 
-_RANDOM = 8  # random sets that the others must beat
 _FRACTIONS = 480  # models for the fractions over strata
 _ROWS = 400_000  # of all models of a search by trees and the like, about
 _USUAL_FITS, _MOST_ROWS = 500, 2_000_000  # so many models all the same, as long as these are their rows
@@ -68,7 +64,6 @@ _MINED = 3  # sets of hard rows
 _CHOOSING, _MINING = 520, 192  # models for what they are mined from, and for them
 _OWN_MINING = 32  # models of the principal, where the proxy's are of another kind
 _ONE_BY_ONE = 1000  # models of a search that are not trained together, at most
-_NOTHING = 1e-12  # of a weight
 _OF_A_CLASS = 2  # rows at least, of those drawn
 
 
@@ -133,9 +128,9 @@ class Portfolio:
         """Random sets first, then what the program chose, and sets by fractions and of hard rows."""
         starts = [Proposal(program, 0, program.seconds)]
         if self.conditions is not None:
-            drawn = random_sets_within(self.conditions, len(program), _RANDOM, seed=self.seed)
+            drawn = random_sets_within(self.conditions, len(program), DRAWS, seed=self.seed)
         else:
-            drawn = random_sets(self.grounds.split.n_rows, len(program), _RANDOM, seed=self.seed)
+            drawn = random_sets(self.grounds.split.n_rows, len(program), DRAWS, seed=self.seed)
             starts += [*self._by_fractions(len(program)), *self._mined(len(program))]
         return [*(Proposal(self._of(rows, "random")) for rows in drawn), *starts]
 
@@ -296,33 +291,6 @@ def _joined(some: RowScores, more: RowScores) -> RowScores:
         np.concatenate([some.right, more.right]),
         np.concatenate([some.outside, more.outside]),
     )
-
-
-def compare_with_chance(
-    found: RowScores,
-    strata: NDArray[np.int64],
-    weights: NDArray[Any] | None = None,
-    real: NDArray[np.bool_] | None = None,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Score of each set, and the standard error of its gain over random sets, which come first.
-
-    ``strata`` are those of the evaluation rows, ``weights`` how much each of them counts, and those that are
-    ``real`` (by default all) say on which level. A stratum that a set holds whole has no say.
-    """
-    right, chance = found.right.astype(np.float64), found.outside[:_RANDOM]
-    counted = chance.sum(axis=0)
-    usual = np.where(chance, right[:_RANDOM], 0.0).sum(axis=0) / np.maximum(counted, 1)
-    mask = found.outside & (counted > 0)
-    each = np.ones(len(strata)) if weights is None else np.asarray(weights, dtype=np.float64)
-    one_hot = np.eye(int(strata.max()) + 1)[strata] * each[:, None]
-    share = one_hot.sum(axis=0) / np.maximum(mask @ one_hot, _NOTHING)
-    counts = np.where(mask, share[:, strata] * each, 0.0)
-    counts /= np.maximum(counts.sum(axis=1, keepdims=True), _NOTHING)
-    gain = (counts * (right - usual)).sum(axis=1)
-    errors = np.sqrt((counts**2 * (right - usual - gain[:, None]) ** 2).sum(axis=1))
-    told = counted > 0 if real is None else (counted > 0) & real
-    level = np.average(usual[told], weights=each[told]) if told.any() else 0.0
-    return level + gain, errors
 
 
 def _ways(proposals: list[Proposal]) -> dict[str, list[int]]:
