@@ -161,7 +161,9 @@ def test_subset_models_of_boosting_learn_something_on_a_small_table():
         (KNeighborsClassifier(), "forest", False),
         (GaussianNB(), "auto", True),  # itself
         ("ridge", "auto", True),
-        ("ridge", "logistic", False),
+        ("ridge", "logistic", True),
+        ("ridge", "forest", False),
+        ("boosting", "forest", True),
     ],
 )
 def test_some_proxies_are_of_the_same_kind(estimator, proxy, expected):

@@ -13,6 +13,7 @@ from cdvm import CDVM, Selection, Split
 from cdvm.errors import InputError
 from cdvm.evaluation.difficulty import Difficulty
 from cdvm.learners import make_learner
+from cdvm.pruner import portfolio
 from cdvm.pruner.grounds import Grounds, find_grounds
 from cdvm.pruner.portfolio import Portfolio, Proposal, _leaderboard
 
@@ -231,6 +232,48 @@ def test_time_is_kept_about(moons):
     keep = pruner.fit(*moons).select(30)
     unhurried = sum(line.fits for line in keep.leaderboard)
     assert unhurried < 4 * (480 + 3000)
+
+
+@pytest.mark.parametrize(
+    ("principal", "effort", "size", "seconds", "fits", "each"),
+    [
+        (SVC(), "medium", 100, None, [520, 192, 32], None),
+        (SVC(), "medium", 100, 9.0, [520, 192, 32], 1.0),
+        (SVC(), "high", 100, None, [2080, 768, 128], None),
+        (SVC(), "medium", 5000, None, [292, 107, 32], None),  # two million rows in all,
+        (SVC(), "medium", 10**6, None, [93, 34, 32], None),  # or a few models all the same
+        (LogisticRegression(), "medium", 100, 9.0, [520, 192], 1.5),  # its proxy is of its kind
+    ],
+)
+def test_mining_trains_as_many_models_as_their_rows_allow(
+    moons, monkeypatch, principal, effort, size, seconds, fits, each
+):
+    asked = []
+
+    class Recorded:
+        def __init__(self, scorer, learner, difficulty, **options):
+            self.fits = 10 if learner is proxy else 5
+
+        def choose(self, size, *, fits, seconds):
+            asked.append((fits, seconds))
+            return np.arange(300)
+
+        def draw(self, among, size, draws, *, fits, seconds):
+            asked.append((fits, seconds))
+            return [np.arange(k, k + 30) for k in range(draws)]
+
+        def go_on(self, rows, among, *, fits, seconds):
+            asked.append((fits, seconds))
+            return rows + 10
+
+    monkeypatch.setattr(portfolio, "Miner", Recorded)
+    split = Split.from_arrays(*moons, validation="out_of_bag", random_state=0)
+    proxy = make_learner("logistic")
+    ways = Portfolio(grounds_of(split), make_learner(principal), proxy, effort, seconds)
+    found = ways._mined(size)
+    assert asked == [(number, each) for number in fits]
+    assert [(p.name, p.fits) for p in found] == [("mining", 10)] * 3 + [("own mining", 15)] * (len(fits) - 2)
+    assert [p.selection.rows[0] for p in found] == [0, 1, 2, 10][: len(found)]
 
 
 def proposals_of(split, *methods):

@@ -123,8 +123,9 @@ def akin(learner: Learner, proxy: Learner) -> bool:
     """
     if proxy is learner:
         return True
-    kind = _kind(_innermost(learner.estimator)) if isinstance(learner, SklearnLearner) else "other"
-    return isinstance(proxy, _OF_A_KIND.get(kind, ()))
+    if isinstance(learner, SklearnLearner):
+        return isinstance(proxy, _OF_A_KIND.get(_kind(_innermost(learner.estimator)), ()))
+    return any(isinstance(learner, kind) and isinstance(proxy, kind) for kind in _OF_A_KIND.values())
 
 
 def _kind(estimator: Any) -> str:

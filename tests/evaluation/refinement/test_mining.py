@@ -198,6 +198,21 @@ def test_fits_are_counted_and_do_not_depend_on_the_workers(fits, rounds):
     np.testing.assert_array_equal(*found)
 
 
+def test_fewer_rows_are_exchanged_each_round(monkeypatch):
+    split, _ = noisy(0.1, 200)
+    miner, most = miner_of(split, "ridge"), []
+    monkeypatch.setattr(mining, "exchange", lambda *given: most.append(given[3]) or given[0])
+    everything = np.arange(200)
+    miner.draw(everything, 100, 1, fits=64)
+    assert most == [15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 1]
+    most.clear()
+    miner.go_on(everything[:100], everything, fits=32)
+    assert most == [15, 13, 11, 9, 7, 5, 3, 1]
+    most.clear()
+    miner.draw(everything, 100, 1, fits=0)
+    assert most == [60, 45, 30, 15]
+
+
 def test_time_that_is_over_ends_the_rounds():
     split, _ = noisy(0.1, 200)
     miner = miner_of(split, "logistic")
