@@ -46,7 +46,8 @@ Ask = Callable[[Trainer, Subsets], NDArray[np.float64]]
 _MODELS = 20
 _FOLDS = 4
 _OF_A_FOLD = 10
-_TOGETHER = 16  # models a task trains, where they are trained together
+_TOGETHER = 16  # models a task trains, where they are trained together,
+_ANSWERS = 2_000_000  # and rows they answer for, about
 _MOST_ROWS = 10_000  # of a model: a larger half says the same
 
 
@@ -138,7 +139,8 @@ def ease_around(
         for k in range(PARTS)
     ]
     subsets = Subsets.of(left, trainer.split.n_rows, seed=seed, first=number * len(left))
-    said = _gather(trainer, _margins, subsets, 1 if trainer.one_by_one else _TOGETHER, n_jobs)
+    piece = 1 if trainer.one_by_one else max(1, min(_TOGETHER, _ANSWERS // trainer.split.n_rows))
+    said = _gather(trainer, _margins, subsets, piece, n_jobs)
     parts = [slice(k, k + PARTS) for k in range(0, len(left), PARTS)]
     return [_mean_outside(subsets[part], said[part]) for part in parts]
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from cdvm import Split
+from cdvm.evaluation import difficulty
 from cdvm.evaluation.difficulty import PARTS, Difficulty, ease_around, find_difficulty
 from cdvm.evaluation.refinement import mining
 from cdvm.evaluation.refinement.mining import Miner, easier, exchange
@@ -78,6 +79,25 @@ def test_rows_of_a_set_are_asked_of_the_models_without_them():
     assert len(np.unique(ease[40:])) > 2  # a mean of several models
 
 
+@pytest.mark.parametrize(("answers", "most"), [(10**7, 16), (620, 3), (10, 1)])
+def test_models_of_many_rows_are_asked_a_few_at_a_time(monkeypatch, answers, most):
+    split, _ = noisy(0.1, 200)
+    trainer, together = make_learner("ridge").bind(split, split.X), []
+    sets = [np.arange(k, k + 30) for k in range(5)]
+    expected = ease_around(trainer, sets, np.random.default_rng(0), n_jobs=1)
+    margins = difficulty._margins
+    monkeypatch.setattr(difficulty, "_ANSWERS", answers)
+    monkeypatch.setattr(
+        difficulty,
+        "_margins",
+        lambda bound, subsets: together.append(len(subsets)) or margins(bound, subsets),
+    )
+    found = ease_around(trainer, sets, np.random.default_rng(0), n_jobs=1)
+    assert max(together) == most
+    assert sum(together) == 5 * PARTS
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_a_mined_set_knows_more_of_what_can_be_learnt():
     """Where no label is wrong: against random sets, on rows that no choice has seen."""
     split = squares()
@@ -103,7 +123,7 @@ def test_wrong_labels_are_left_out():
 def test_a_fold_is_asked_of_sets_and_difficulties_without_it(monkeypatch):
     split, _ = noisy(0.1, 203)
     miner, seen = miner_of(split, "logistic"), []
-    difficulty, scorer = miner._difficulty, miner._scorer
+    hard, scorer = miner._difficulty, miner._scorer
     mine, score = miner._mine, scorer.score_rows
 
     def watched(sets, among, *rest):
@@ -114,20 +134,20 @@ def test_a_fold_is_asked_of_sets_and_difficulties_without_it(monkeypatch):
         """The second of three fractions is right on the fold that it did not see, the others elsewhere."""
         found = score(sets, number)
         fraction, fold = np.divmod(np.arange(len(sets)), 4)
-        own = difficulty.folds[scorer.rows] == fold[:, None]
+        own = hard.folds[scorer.rows] == fold[:, None]
         found.right[:] = np.where((fraction == 1)[:, None], own, ~own)
         return found
 
     monkeypatch.setattr(miner, "_mine", watched)
     monkeypatch.setattr(scorer, "score_rows", right_where)
-    wrong = (difficulty.ease < 0).mean()
+    wrong = (hard.ease < 0).mean()
     assert miner._choose(40, 8) == pytest.approx(wrong)
     ((among, size),) = seen
     assert size == 30
     assert len(among) == 12
     for k, rows in enumerate(among):
-        others = np.flatnonzero(difficulty.folds != k % 4)
-        expected = easier(others, difficulty.without[k % 4], [wrong / 2, wrong, wrong + 0.07][k // 4], 30)
+        others = np.flatnonzero(hard.folds != k % 4)
+        expected = easier(others, hard.without[k % 4], [wrong / 2, wrong, wrong + 0.07][k // 4], 30)
         np.testing.assert_array_equal(rows, expected)
 
 
