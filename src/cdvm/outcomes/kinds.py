@@ -40,6 +40,8 @@ def margin_of(codes: NDArray[Any], scores: NDArray[Any]) -> NDArray[Any]:
     others = scores.copy()
     np.put_along_axis(others, np.broadcast_to(place, (len(scores), len(codes), 1)), -np.inf, axis=2)
     margin = true - others.max(axis=2)
+    if known.all():
+        return np.asarray(margin)
     return np.asarray(np.where(known, margin, scores.min(axis=2) - scores.max(axis=2)))
 
 

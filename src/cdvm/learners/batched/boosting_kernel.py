@@ -195,7 +195,8 @@ def _grow(
         gains[p], gains[new] = _ZERO, _ZERO
         for i in (p, new):
             sums[i] = _sum(members, bounds[i, 0], bounds[i, 1], gradient, curvature, packed, totals[i])
-        if depth < max_depth and new + 1 < max_leaves:
+        most = max(sums[p] & counted, sums[new] & counted)
+        if depth < max_depth and new + 1 < max_leaves and most >= least + least:
             small = p if middle - start < stop - middle else new
             place = bounds[p, 3]  # the parent's histogram becomes the larger child's
             bounds[p, 3], bounds[new, 3] = (new, place) if small == p else (place, new)
