@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,8 @@ MEMORY_LIMIT = 256 << 20
 """Bytes a learner keeps for products of all rows, and again for the models it trains at once."""
 
 _AT_ONCE = 256  # models a batch; more leave the cache
+
+_MAKING = Lock()  # products of all rows are large: one thread makes them, the others wait
 
 Floats = NDArray[np.floating[Any]]
 
@@ -111,9 +115,21 @@ class Geometry:
             self._train = np.ascontiguousarray(moved[:, varies])
             self._answers = np.ascontiguousarray((X[:, varies] - self._mean).T, dtype=dtype)
         self.n_features = int(self._train.shape[1])
-        n, m = split.n_rows, X.shape[0]
-        self._gram = self._products(None, np.float64) if 8 * n * n <= MEMORY_LIMIT else None
-        self._cross = self._products(X, self.dtype) if self.dtype.itemsize * n * m <= MEMORY_LIMIT else None
+
+    @cached_property
+    def _gram(self) -> Floats | None:
+        """Inner products of all training rows, where there is room for them."""
+        if 8 * self._train.shape[0] ** 2 > MEMORY_LIMIT:
+            return None
+        return self._products(self._train if self._sparse else self._train.T, np.float64)
+
+    @cached_property
+    def _cross(self) -> Floats | None:
+        """Those of the training rows with the answer rows."""
+        m = self._answers.shape[0 if self._sparse else 1]
+        if self.dtype.itemsize * self._train.shape[0] * m > MEMORY_LIMIT:
+            return None
+        return self._products(self._answers, self.dtype)
 
     @property
     def table(self) -> Floats | None:
@@ -133,11 +149,13 @@ class Geometry:
 
     def gram(self, batch: Batch) -> Floats:
         """Inner products of each model's rows, shape (n_models, width, width)."""
-        if self._gram is None:
+        with _MAKING:
+            products = self._gram
+        if products is None:
             rows = self.rows(batch)
             return np.asarray(rows @ rows.transpose(0, 2, 1))
-        n = len(self._gram)
-        return np.asarray(self._gram.ravel().take(batch.rows[:, :, None] * n + batch.rows[:, None, :]))
+        n = len(products)
+        return np.asarray(products.ravel().take(batch.rows[:, :, None] * n + batch.rows[:, None, :]))
 
     def answers(
         self, batch: Batch, coefficients: Floats, intercepts: Floats, *, dual: bool | None = None
@@ -148,8 +166,10 @@ class Geometry:
         primal ones; ``intercepts`` (n_models, K).
         """
         if self.is_dual(batch.width) if dual is None else dual:
-            if self._cross is not None and self.n_features > 2 * batch.width:
-                values = coefficients.astype(self.dtype) @ self._cross[batch.rows]
+            with _MAKING:
+                products = self._cross if self.n_features > 2 * batch.width else None
+            if products is not None:
+                values = coefficients.astype(self.dtype) @ products[batch.rows]
                 return np.asarray(values + intercepts.astype(self.dtype)[:, :, None])
             coefficients = coefficients @ self.rows(batch)
         weights = coefficients.astype(self.dtype)
@@ -163,15 +183,13 @@ class Geometry:
         values += intercepts.astype(self.dtype)[:, :, None]
         return np.asarray(values)
 
-    def _products(self, X: Features | None, dtype: DTypeLike) -> Floats:
-        """Inner products of the training rows with the answer rows ``X``, or with themselves."""
+    def _products(self, others: Features, dtype: DTypeLike) -> Floats:
+        """Inner products of the training rows with others, centred and across where they are dense."""
         if not self._sparse:
-            other = self._train.T if X is None else self._answers
-            return np.asarray(self._train @ other, dtype=dtype)
-        X = self._train if X is None else X
-        products = np.asarray((self._train @ X.T).toarray(), dtype=np.float64)
+            return np.asarray(self._train @ others, dtype=dtype)
+        products = np.asarray((self._train @ others.T).toarray(), dtype=np.float64)
         products -= (self._train @ self._mean)[:, None]
-        products -= (X @ self._mean)[None, :]
+        products -= (others @ self._mean)[None, :]
         products += self._mean @ self._mean
         return np.asarray(products, dtype=dtype)
 
