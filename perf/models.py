@@ -31,11 +31,12 @@ from cdvm import CDVM, Split
 from cdvm.datasets import load_dataset
 from cdvm.evaluation.comparison import random_sets
 from cdvm.evaluation.difficulty import Difficulty, find_difficulty
+from cdvm.evaluation.refinement.scorer import HeldOutScorer
 from cdvm.evaluation.scoring import evaluate_sets
 from cdvm.evaluation.synthetic import with_synthetic_rows
 from cdvm.learners import Learner, make_learner
 from cdvm.learners.relatives import akin, proxy_for
-from cdvm.pruner.grounds import Grounds
+from cdvm.pruner.grounds import Evaluation, Grounds
 from cdvm.pruner.portfolio import Portfolio, Proposal
 from cdvm.sampling import seed_of
 from cdvm.selectors import learn_of_rows, learnt_by, select_rows, selector_options
@@ -98,9 +99,13 @@ class Memory:
 
 @dataclass(frozen=True, eq=False)
 class Shared(Portfolio):
-    """A portfolio that refines a set once for all models whose proxy is the same."""
+    """A portfolio that refines a set, and prepares to train, once for all models whose proxy is the same."""
 
     memory: Memory = field(default_factory=Memory)
+
+    def _bind(self, learner: Learner, evaluation: Evaluation) -> HeldOutScorer:
+        key = ("scorer", _name(learner), evaluation)
+        return self.memory.get(key, lambda: super(Shared, self)._bind(learner, evaluation))
 
     def _refined(self, start: Proposal) -> Proposal:
         key = ("refined", _name(self.proxy), start.selection.rows.tobytes())

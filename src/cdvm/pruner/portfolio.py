@@ -15,7 +15,9 @@ where it is better than what the way chooses.
 from __future__ import annotations
 
 import time
+from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -26,7 +28,7 @@ from cdvm._runtime.progress import Progress
 from cdvm.evaluation.comparison import random_sets
 from cdvm.evaluation.refinement.fractions import learn_fractions
 from cdvm.evaluation.refinement.mining import Miner
-from cdvm.evaluation.refinement.refine import default_fits, refine
+from cdvm.evaluation.refinement.refine import default_fits, refine_with
 from cdvm.evaluation.refinement.scorer import HeldOutScorer, RowScores
 from cdvm.learners import (
     BoostingLearner,
@@ -206,17 +208,12 @@ class Portfolio:
         return Miner(self._scorer(learner), learner, self.grounds.difficulty, **own)
 
     def _refined(self, start: Proposal) -> Proposal:
-        started, split = time.perf_counter(), self.grounds.proxy_split
-        refined = refine(
+        started = time.perf_counter()
+        refined = refine_with(
+            self._scorer(self.proxy),
             start.selection,
-            split,
-            self.proxy,
             fits=self._refining_fits(len(start.selection)),
             seconds=self._share,
-            metric=self.metric,
-            evaluation=self.grounds.evaluation,
-            seed=self.seed,
-            n_jobs=self.n_jobs,
             progress=self.progress,
             conditions=self.conditions,
         )
@@ -251,12 +248,24 @@ class Portfolio:
         return Selection.of_rows(split, rows, method=method, seconds=0.0)
 
     def _scorer(self, learner: Learner, evaluation: Evaluation | None = None) -> HeldOutScorer:
+        """One that counts its own models; what all of a learner's share is made once."""
+        evaluation = evaluation or self.grounds.evaluation
+        key = learner is self.principal, evaluation
+        if key not in self._scorers:
+            self._scorers[key] = self._bind(learner, evaluation)
+        return copy(self._scorers[key])
+
+    @cached_property
+    def _scorers(self) -> dict[tuple[bool, Evaluation], HeldOutScorer]:
+        return {}
+
+    def _bind(self, learner: Learner, evaluation: Evaluation) -> HeldOutScorer:
         grounds = self.grounds
         return HeldOutScorer(
             grounds.split if learner is self.principal else grounds.proxy_split,
             learner,
             metric=self.metric,
-            evaluation=evaluation or grounds.evaluation,
+            evaluation=evaluation,
             seed=self.seed,
             n_jobs=self.n_jobs,
         )

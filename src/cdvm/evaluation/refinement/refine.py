@@ -20,7 +20,7 @@ from cdvm.optimize.conditions import Conditions
 from cdvm.optimize.rounding import class_floors
 from cdvm.selection import Selection
 
-__all__ = ["FITS", "check_options", "default_fits", "refine"]
+__all__ = ["FITS", "check_options", "default_fits", "refine", "refine_with"]
 
 FITS = 3_000
 """For small models; see :func:`default_fits`."""
@@ -96,12 +96,29 @@ def refine(
     >>> len(better), better.method, better.fits <= 400
     (10, 'rows+refine', True)
     """
-    started = time.perf_counter()
     learner = make_learner(learner)
     given = {"fits": fits, "seconds": seconds, "metric": metric, "evaluation": evaluation, "seed": seed}
     check_options({**given, "callback": callback}, split)
-    base, start = _start(selection, split)
+    _start(selection, split)  # before what takes long
     scorer = HeldOutScorer(split, learner, metric=metric, evaluation=evaluation, seed=seed, n_jobs=n_jobs)
+    own: dict[str, Any] = {"progress": progress, "callback": callback, "budget": budget}
+    return refine_with(scorer, selection, fits=fits, seconds=seconds, conditions=conditions, **own)
+
+
+def refine_with(
+    scorer: HeldOutScorer,
+    selection: Selection | Any,
+    *,
+    fits: int | None = None,
+    seconds: float | None = None,
+    progress: bool | None = None,
+    callback: Callback | None = None,
+    conditions: Conditions | None = None,
+    budget: float | None = None,
+) -> Selection:
+    """Improve a set of rows by the models and evaluation rows of a scorer; the rest as for :func:`refine`."""
+    started, split = time.perf_counter(), scorer.split
+    base, start = _start(selection, split)
     fits = default_fits(scorer, len(start)) if fits is None else int(fits)
     allowed = _allowed(conditions, budget, start)
     search = Search(scorer, start, fits, seconds, callback, _with_classes(conditions, split, start), allowed)
