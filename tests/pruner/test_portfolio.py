@@ -276,6 +276,26 @@ def test_mining_trains_as_many_models_as_their_rows_allow(
     assert [p.selection.rows[0] for p in found] == [0, 1, 2, 10][: len(found)]
 
 
+def test_scorers_of_a_learner_share_what_it_prepares_and_count_their_own_models(moons, monkeypatch):
+    made = []
+    init = portfolio.HeldOutScorer.__init__
+
+    def counted(self, split, learner, **options):
+        made.append((learner.name, options["evaluation"]))
+        init(self, split, learner, **options)
+
+    monkeypatch.setattr(portfolio.HeldOutScorer, "__init__", counted)
+    split = Split.from_arrays(*moons, validation="out_of_bag", random_state=0)
+    ways = Portfolio(grounds_of(split), make_learner("ridge"), make_learner("logistic"), n_jobs=1)
+    first = ways._scorer(ways.proxy)
+    first.score_rows(np.arange(40).reshape(2, 20))
+    second, third = ways._scorer(ways.proxy), ways._scorer(ways.principal)
+    assert made == [("logistic", "all"), ("ridge", "all")]
+    assert (first.fits, second.fits, third.fits) == (2, 0, 0)
+    first.steepness = 5.0
+    assert ways._scorer(ways.proxy).steepness == second.steepness != 5.0
+
+
 def proposals_of(split, *methods):
     sets = (np.arange(k, k + 5) for k in range(len(methods)))
     return [
