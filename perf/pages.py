@@ -7,6 +7,7 @@ fewer than three splits decide nothing. A method is *above* another where its me
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -27,15 +28,20 @@ _LEAST = 3  # splits that can decide
 
 def write(out: Path) -> None:
     """The page and the figures of the lines in a directory."""
+    wide = wide_of(out)
     (out / "README.md").write_text(page(out), encoding="utf-8")
-    wide = _wide(pd.DataFrame(read(out / "results.jsonl")))
+    (out / "summary.json").write_text(json.dumps(summary(wide), indent=1) + "\n", encoding="utf-8")
     clean = wide[wide.index.get_level_values("noise") == 0]
     for rows, part in clean.groupby(level="rows"):
         _draw(part, out, f"gain_{rows}")
 
 
+def wide_of(out: Path) -> pd.DataFrame:
+    """Accuracies in a directory, a line a setting and split and a column a method."""
+    return _wide(pd.DataFrame(read(out / "results.jsonl")))
+
+
 def _wide(lines: pd.DataFrame) -> pd.DataFrame:
-    """Accuracies, a line a setting and split and a column a method."""
     whole = lines[lines.method == "all"].drop(columns=["budget", "method"])
     lines = lines[lines.method != "all"]
     wide = lines.pivot_table(index=[*SETTING, "split"], columns="method", values="accuracy")
@@ -88,45 +94,75 @@ def _verdict(gain: np.ndarray) -> str:
     return "undecided" if not p < 0.05 else "won" if gain.mean() > 0 else "lost"
 
 
-def _counts(part: pd.DataFrame) -> list[str]:
-    duels = {m: duel(part, m) for m in methods_of(part)}
-    others = [m for m in duels if m != "random"]
-    tried = part.dropna(subset=others)  # a method still to come is not beaten
-    means = tried.groupby(level=SETTING).mean()
-    ahead = means.cdvm - means[others].max(axis=1)
-    first = ahead > 0
+def summary(wide: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """The numbers that texts state, by rows (and noise)."""
+    return {
+        f"{rows}" + (".noisy" if noise else ""): _found(part)
+        for (rows, noise), part in wide.groupby(level=["rows", "noise"])
+    }
+
+
+def _found(part: pd.DataFrame) -> dict[str, Any]:
+    others = [m for m in methods_of(part) if m != "random"]
+    random, whole = duel(part, "random"), duel(part, "all")
+    tried = part.dropna(subset=others).groupby(level=SETTING).mean()  # a method still to come is not beaten
+    ahead = tried.cdvm - tried[others].max(axis=1)
     splits = part.groupby(level=SETTING).size()
-    r = duels["random"]
-    beaten = np.mean([g.cdvm.mean() > g["all"].mean() for _, g in part.groupby(level=SETTING)])
+    return {
+        "settings": random["settings"],
+        "splits": [int(splits.min()), int(splits.max())],
+        "above_random": random["above"],
+        "won_against_random": random["won"],
+        "lost_to_random": random["lost"],
+        "compared": len(tried) if others else 0,
+        "above_others": int((ahead > 0).sum()),
+        "short": float(-ahead[ahead <= 0].mean()) if (ahead <= 0).any() else 0.0,
+        "above_all_rows": whole["above"],
+        "won_against_all_rows": whole["won"],
+        "lost_to_all_rows": whole["lost"],
+        "way": {f"{budget:.0%}": closed for budget, count, closed in _ways(part) if count},
+    }
+
+
+def _counts(part: pd.DataFrame) -> list[str]:
+    found = _found(part)
+    n, compared = found["settings"], found["compared"]
+    under_way = found["splits"][0] < _LEAST
+    text = [
+        f"{', '.join(part.index.unique('dataset'))}: {n} settings, {_range(found['splits'])} each"
+        + (f"; the run is under way, and fewer than {_LEAST} decide nothing." if under_way else "."),
+        f"Above the mean of random rows in {_of(found['above_random'], n)}, "
+        f"significantly in {found['won_against_random']}, significantly below in {found['lost_to_random']};",
+    ]
+    if compared:
+        short = f", {found['short']:.4f} short of the best of them in the rest" if found["short"] else ""
+        text.append(f"above every other method in {_of(found['above_others'], compared)}{short};")
     return [
-        f"{', '.join(part.index.unique('dataset'))}: {len(splits)} settings, {_range(splits)} each"
-        + (
-            f"; the run is under way, and fewer than {_LEAST} decide nothing."
-            if splits.min() < _LEAST
-            else "."
-        ),
-        f"Above the mean of random rows in {r['above']} of {r['settings']} "
-        f"({r['above'] / r['settings']:.0%}), significantly below in {r['lost']};",
-        f"above every other method in {first.sum()} of {len(first)} ({_percent(first.mean())})"
-        + (
-            f", {-ahead[~first].mean():.4f} short of the best of them in the rest;"
-            if not first.all()
-            else ";"
-        ),
-        f"above *all* rows in {beaten:.0%}.",
+        *text,
+        f"above *all* rows in {_of(found['above_all_rows'], n)}, "
+        f"significantly in {found['won_against_all_rows']}, "
+        f"significantly below in {found['lost_to_all_rows']}.",
     ]
 
 
-def _way(part: pd.DataFrame) -> list[str]:
-    """How much of the way from random rows to all rows is closed, where it is a point long."""
-    rows = []
+def _of(count: int, settings: int) -> str:
+    return f"{count} of {settings} ({count / settings:.0%})"
+
+
+def _ways(part: pd.DataFrame) -> list[tuple[float, int, float]]:
+    """Budget, settings where the way from random to all rows is a point long, and how much is closed."""
+    found = []
     for budget, group in part.groupby(level="budget"):
         means = group.groupby(level=SETTING).mean()
         length = means["all"] - means.random
         long = length >= _LONG
-        closed = ((means.cdvm - means.random) / length)[long]
-        rows.append([f"{budget:.0%}", len(means), int(long.sum()), _percent(closed.mean())])
-    return _table(["budget", "settings", "with a way of a point", "way closed"], rows)
+        found.append((budget, int(long.sum()), float(((means.cdvm - means.random) / length)[long].mean())))
+    return found
+
+
+def _way(part: pd.DataFrame) -> list[str]:
+    rows = [[f"{budget:.0%}", count, _percent(closed)] for budget, count, closed in _ways(part)]
+    return _table(["budget", "settings with a way of a point", "way closed"], rows)
 
 
 def _duels(part: pd.DataFrame) -> list[str]:
@@ -210,8 +246,8 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
     return lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows]
 
 
-def _range(counts: pd.Series) -> str:
-    few, many = counts.min(), counts.max()
+def _range(splits: Sequence[int]) -> str:
+    few, many = splits
     return f"{few} to {many} splits" if few < many else f"{few} split{'s' if few > 1 else ''}"
 
 

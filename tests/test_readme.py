@@ -1,5 +1,6 @@
 """What the README shows works as it stands there."""
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -67,6 +68,12 @@ def test_pages_of_measurements_are_those_of_their_lines():
     for name, (module, made) in made_by.items():
         path = ROOT / "results" / name
         assert path.read_text(encoding="utf-8") == made(path.parent), f"python -m perf.{module}"
+
+
+def test_numbers_of_models_are_those_of_their_lines():
+    place = ROOT / "results" / "models"
+    found = pages.summary(pages.wide_of(place))
+    assert json.loads((place / "summary.json").read_text()) == found, "python -m perf.models --table"
 
 
 def test_one_version():

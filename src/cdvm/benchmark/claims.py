@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -79,11 +80,30 @@ def claims_of(home: str | Path) -> dict[str, str]:
         sets = [run for run in runs if run.get("fraction") is not None]
         found["questions.runs"] = str(len(runs))
         found["questions.kept"] = f"{sum(run['kept'] for run in sets)} of {len(sets)}"
+    if (models := Path(home) / "models" / "summary.json").exists():
+        for rows, told in json.loads(models.read_text()).items():
+            found |= {f"models.{rows}.{claim}": value for claim, value in _of_models(told).items()}
     if not found:
         raise InputError(
             f"{home} holds no results of a protocol: name the directory above paper, clean and noisy"
         )
     return found
+
+
+def _of_models(told: dict[str, Any]) -> dict[str, str]:
+    """Rows for the models people use: settings won, and how much of the way to all rows was closed."""
+    few, many = told["splits"]
+    settings = told["settings"]
+    found = {
+        "splits": f"{many}" if few == many else f"{few} to {many}",
+        "above.random": f"{told['above_random']} of {settings}",
+        "above.others": f"{told['above_others']} of {told['compared']}",
+        "above.all_rows": f"{told['above_all_rows']} of {settings}",
+    }
+    for rival in ("random", "all_rows"):
+        won, lost = told[f"won_against_{rival}"], told[f"lost_to_{rival}"]
+        found[f"against.{rival}"] = f"{won} / {lost} / {settings - won - lost}"
+    return found | {f"way.{budget.rstrip('%')}": f"{closed:.0%}" for budget, closed in told["way"].items()}
 
 
 def _has_results(folder: Path) -> bool:
