@@ -120,6 +120,7 @@ def _found(part: pd.DataFrame) -> dict[str, Any]:
         "above_all_rows": whole["above"],
         "won_against_all_rows": whole["won"],
         "lost_to_all_rows": whole["lost"],
+        "points": {f"{budget:.0%}": 100 * gain for budget, gain in _gains(part).items()},
         "way": {f"{budget:.0%}": closed for budget, count, closed in _ways(part) if count},
     }
 
@@ -149,6 +150,12 @@ def _of(count: int, settings: int) -> str:
     return f"{count} of {settings} ({count / settings:.0%})"
 
 
+def _gains(part: pd.DataFrame) -> pd.Series:
+    """What is gained on random rows by budget, on average over settings."""
+    means = part.groupby(level=SETTING).mean()
+    return (means.cdvm - means.random).groupby(level="budget").mean()
+
+
 def _ways(part: pd.DataFrame) -> list[tuple[float, int, float]]:
     """Budget, settings where the way from random to all rows is a point long, and how much is closed."""
     found = []
@@ -161,8 +168,12 @@ def _ways(part: pd.DataFrame) -> list[tuple[float, int, float]]:
 
 
 def _way(part: pd.DataFrame) -> list[str]:
-    rows = [[f"{budget:.0%}", count, _percent(closed)] for budget, count, closed in _ways(part)]
-    return _table(["budget", "settings with a way of a point", "way closed"], rows)
+    gains = _gains(part)
+    rows = [
+        [f"{budget:.0%}", f"{gains[budget]:+.4f}", count, _percent(closed)]
+        for budget, count, closed in _ways(part)
+    ]
+    return _table(["budget", "gain on random rows", "settings with a way of a point", "way closed"], rows)
 
 
 def _duels(part: pd.DataFrame) -> list[str]:

@@ -46,6 +46,7 @@ def test_settings_are_counted_and_short_ways_left_out(place):
     assert found["short"] == pytest.approx(0.01)
     assert (found["above_all_rows"], found["won_against_all_rows"]) == (1, 1)
     assert found["lost_to_all_rows"] == 2
+    assert found["points"]["1%"] == pytest.approx(100 * (0.8515 - 0.703))
     assert list(found["way"]) == ["1%", "5%"]  # at 30 % all rows are .0015 - .0015 above random rows
     length = WHOLE - 0.703
     assert found["way"]["1%"] == pytest.approx((0.8515 - 0.703) / length)
@@ -67,6 +68,7 @@ def test_claims_are_those_of_the_page(place):
     assert claims["models.5000.against.random"] == "2 / 1 / 0"
     assert claims["models.5000.above.others"] == "1 of 2"
     assert claims["models.5000.way.1"] == "75%"
+    assert claims["models.5000.points.1"] == "14.8"
     assert claims["models.5000.noisy.above.all_rows"] == "1 of 1"
     assert "random rows in 2 of 3 (67%), significantly in 2, significantly below in 1;" in text
     assert "above every other method in 1 of 2 (50%), 0.0100 short of the best of them in the rest;" in text

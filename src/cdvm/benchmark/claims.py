@@ -3,7 +3,7 @@
 A text marks a number by a name: ``<!--claim clean.refined.above_all-->36 of 36<!--/claim-->``, which a reader
 of the page does not see; a whole table likewise, ``clean.table.refinement``. A comparison with a rival is
 told as *wins / losses / undecided* over settings (a data set and a budget): won or lost where Wilcoxon's
-signed-rank test over repetitions has p < 0.05.
+signed-rank test over repetitions has p < 0.05 (``models``: a paired t-test over splits, which may be few).
 """
 
 from __future__ import annotations
@@ -103,6 +103,7 @@ def _of_models(told: dict[str, Any]) -> dict[str, str]:
     for rival in ("random", "all_rows"):
         won, lost = told[f"won_against_{rival}"], told[f"lost_to_{rival}"]
         found[f"against.{rival}"] = f"{won} / {lost} / {settings - won - lost}"
+    found |= {f"points.{budget.rstrip('%')}": f"{gain:.1f}" for budget, gain in told["points"].items()}
     return found | {f"way.{budget.rstrip('%')}": f"{closed:.0%}" for budget, closed in told["way"].items()}
 
 
