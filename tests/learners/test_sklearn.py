@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -18,10 +19,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from cdvm.data.split import Split
 from cdvm.errors import InputError
-from cdvm.learners import make_learner
+from cdvm.learners import make_learner, sklearn
 from cdvm.learners.sklearn import SklearnLearner
 from cdvm.sampling import Design, Subsets
 
@@ -249,3 +251,26 @@ def test_estimators_get_one_thread_each(digits):
     trainer = SklearnLearner(forest).bind(digits, digits.X_val)
     assert trainer.estimator.get_params()["randomforestclassifier__n_jobs"] == 1
     assert forest.get_params()["randomforestclassifier__n_jobs"] == 2
+
+
+class Threads(ClassifierMixin, BaseEstimator):
+    """Notes how many threads libraries may use while it learns."""
+
+    seen: ClassVar[list[int]] = []
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.seen.append(max(library["num_threads"] for library in threadpool_info()))
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+
+@pytest.mark.parametrize(("few", "threads"), [(sklearn._FEW, 1), (100, 2)])
+def test_a_model_of_few_numbers_has_one_thread_also_alone(digits, monkeypatch, few, threads):
+    monkeypatch.setattr(sklearn, "_FEW", few)
+    Threads.seen.clear()
+    with threadpool_limits(2):
+        SklearnLearner(Threads()).predict(digits, Subsets.of([range(100)], digits.n_rows), digits.X_val)
+    assert Threads.seen == [threads]

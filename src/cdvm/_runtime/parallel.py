@@ -80,7 +80,7 @@ def run_tasks(
 
 
 def blas_threads(limit: int | None) -> AbstractContextManager[Any]:
-    """A block in which BLAS has so many threads, at most; None leaves it as it is.
+    """A block in which BLAS, and OpenMP, have so many threads, at most; None leaves them as they are.
 
     Looking for the libraries of a process takes milliseconds, which is too long for a search that trains in
     many short rounds: it is done again only after something was imported.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from cdvm._runtime.parallel import Prefer
+from cdvm._runtime.parallel import Prefer, blas_threads
 from cdvm.data.raw import RawColumns, as_given
 from cdvm.data.split import Features, Split, Task
 from cdvm.errors import InputError
@@ -37,6 +37,10 @@ _LOUDNESS = {"verbose", "verbose_eval", "silent", "logging_level"}  # of which C
 # rows, or their weight, that a leaf of a tree must have: by default more than a small subset holds
 _LEAF = ("min_child_samples", "min_samples_leaf", "min_data_in_leaf")  # rows of a leaf, at least
 _THRIFT = {"min_child_samples": 1, "min_samples_leaf": 1, "min_child_weight": 0}
+
+# numbers of a training set that one thread learns in seconds: where other work keeps cores busy, several
+# wait for each other, scikit-learn's histogram trees for minutes
+_FEW = 2**20
 
 
 class SklearnLearner(Learner):
@@ -193,7 +197,9 @@ class _SklearnTrainer(Trainer):
     def _one_of_many(self, subsets: Subsets, k: int) -> Iterator[None]:
         """Let an estimator's complaint name the model and its rows, and its warnings be silent."""
         try:
-            with warnings.catch_warnings():
+            rows = len(subsets.rows(k))
+            few = rows * int(self.split.X.shape[1]) <= _FEW
+            with warnings.catch_warnings(), blas_threads(1 if few else None):
                 warnings.simplefilter("ignore")
                 yield
         except MemoryError:
@@ -203,7 +209,7 @@ class _SklearnTrainer(Trainer):
             # a pipeline of one's own got the columns as they came, and may not be made for them
             cure = "; prepare=True would make numbers of the columns first" * isinstance(self.X, RawColumns)
             raise InputError(
-                f"{type(self.estimator).__name__} cannot be used on the {len(subsets.rows(k))} rows of model "
+                f"{type(self.estimator).__name__} cannot be used on the {rows} rows of model "
                 f"{int(subsets.models[k])}: {said}{cure}"
             ) from error
 
