@@ -5,12 +5,12 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import IsolationForest, RandomForestClassifier
+from sklearn.ensemble import IsolationForest, RandomForestClassifier, StackingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.mixture import GaussianMixture
 from sklearn.naive_bayes import GaussianNB
@@ -135,6 +135,23 @@ def test_scores_need_an_estimator_that_has_them(digits):
 
     with pytest.raises(InputError, match=r"neither decision_function nor predict_proba"):
         SklearnLearner(Silent()).bind(digits, digits.X_val).scores(Subsets.of([range(50)], digits.n_rows))
+
+
+def test_an_estimator_that_predicts_once_it_is_fitted(digits):
+    stack = StackingClassifier(
+        [("tree", DecisionTreeClassifier(random_state=0)), ("naive", GaussianNB())], cv=3
+    )
+    assert not hasattr(stack, "predict")
+    rows = np.arange(200)
+    trainer = make_learner(stack).bind(digits, digits.X_val)
+    fitted = clone(stack).fit(digits.X[rows], digits.y[rows])
+    subsets = Subsets.of([rows], digits.n_rows)
+    np.testing.assert_array_equal(trainer.predict(subsets)[0], fitted.predict(digits.X_val))
+    expected = fitted.decision_function(digits.X_val)
+    np.testing.assert_allclose(trainer.scores(subsets)[0], expected, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(
+        trainer.probabilities(subsets)[0], fitted.predict_proba(digits.X_val), atol=1e-4
+    )
 
 
 def test_spec_describes_nested_estimators_by_their_parameters():

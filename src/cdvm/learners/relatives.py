@@ -56,7 +56,7 @@ _LEAVES = 8
 _TRIED = 200  # rows of the one fit that shows whether a learner can be used
 # of other kinds, by the beginning of their names
 _QUICK = ("GaussianNB", "BernoulliNB", "MultinomialNB", "ComplementNB", "CategoricalNB", "LinearDiscriminant",
-          "QuadraticDiscriminant", "NearestCentroid", "Dummy")  # fmt: skip
+          "NearestCentroid", "Dummy")  # fmt: skip
 _LINEAR = ("Logistic", "Ridge", "SGD", "Perceptron", "PassiveAggressive", "Linear", "Lasso", "Elastic",
            "Lars", "Bayesian", "Huber")  # fmt: skip
 _CURVED = ("MLP", "SVC", "SVR", "NuSVC", "NuSVR", "GaussianProcess", "KernelRidge")  # networks and kernels

@@ -8,7 +8,7 @@ estimators of other libraries accept no others.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -38,6 +38,7 @@ _LOUDNESS = {"verbose", "verbose_eval", "silent", "logging_level"}  # of which C
 _LEAF = ("min_child_samples", "min_samples_leaf", "min_data_in_leaf")  # rows of a leaf, at least
 _THRIFT = {"min_child_samples": 1, "min_samples_leaf": 1, "min_child_weight": 0}
 
+_KINDS = ("classifier", "regressor")
 # numbers of a training set that one thread learns in seconds: where other work keeps cores busy, several
 # wait for each other, scikit-learn's histogram trees for minutes
 _FEW = 2**20
@@ -62,7 +63,8 @@ class SklearnLearner(Learner):
 
     def __init__(self, estimator: Any) -> None:
         for method in ("fit", "predict", "get_params"):
-            if not hasattr(estimator, method):
+            # one that stacks others predicts only once it is fitted
+            if not hasattr(estimator, method) and not (method == "predict" and _kind_of(estimator) in _KINDS):
                 raise InputError(
                     f"learner={_short(estimator)} has no {method}(): pass a classifier or regressor with "
                     "scikit-learn's methods, or a name"
@@ -144,28 +146,23 @@ class _SklearnTrainer(Trainer):
         return answer
 
     def _scores(self, subsets: Subsets) -> NDArray[np.floating[Any]]:
-        method = next((m for m in ("decision_function", "predict_proba") if hasattr(self.estimator, m)), None)
-        if method is None:
-            raise InputError(
-                f"{type(self.estimator).__name__} has neither decision_function nor predict_proba, "
-                "so it gives no scores: use outcome='correct' or another learner"
-            )
-        return self._ask(subsets, method)
+        cure = "gives no scores: use outcome='correct' or another learner"
+        return self._ask(subsets, ("decision_function", "predict_proba"), cure)
 
     def probabilities(self, subsets: Subsets) -> NDArray[np.floating[Any]]:
-        if not hasattr(self.estimator, "predict_proba"):
-            raise InputError(
-                f"{type(self.estimator).__name__} has no predict_proba, so it gives no probabilities: "
-                "use another metric, or another learner"
-            )
-        return self._where_possible(subsets, lambda some: self._ask(some, "predict_proba"))
+        cure = "gives no probabilities: use another metric, or another learner"
+        return self._where_possible(subsets, lambda some: self._ask(some, ("predict_proba",), cure))
 
-    def _ask(self, subsets: Subsets, method: str) -> NDArray[np.floating[Any]]:
-        """What a method of the estimator gives, for all classes of the split."""
+    def _ask(self, subsets: Subsets, methods: Sequence[str], cure: str) -> NDArray[np.floating[Any]]:
+        """What the first method that its models have gives, for all classes of the split."""
         answer = np.empty((len(subsets), self.X.shape[0], self.split.n_classes), dtype=np.float32)
         for k in range(len(subsets)):
             with self._one_of_many(subsets, k):
-                model, present = self._fit(subsets, k)
+                model, present = self._fit(subsets, k)  # one that stacks others does not have them before
+                method = next((m for m in methods if hasattr(model, m)), None)
+                if method is None:
+                    missing = ("neither " if len(methods) > 1 else "no ") + " nor ".join(methods)
+                    raise InputError(f"{type(self.estimator).__name__} has {missing}, so it {cure}")
                 scores = np.asarray(getattr(model, method)(as_given(self.X)))
             if scores.ndim == 1:
                 scores = np.column_stack([-scores, scores])
@@ -202,7 +199,7 @@ class _SklearnTrainer(Trainer):
             with warnings.catch_warnings(), blas_threads(1 if few else None):
                 warnings.simplefilter("ignore")
                 yield
-        except MemoryError:
+        except (InputError, MemoryError):
             raise
         except Exception as error:  # other libraries have errors of their own
             said = (str(error) or type(error).__name__).splitlines()[0]
@@ -214,12 +211,17 @@ class _SklearnTrainer(Trainer):
             ) from error
 
 
-def _task_of(estimator: Any) -> Task:
+def _kind_of(estimator: Any) -> str | None:
     try:
-        kind = get_tags(estimator).estimator_type
+        kind: str | None = get_tags(estimator).estimator_type
     except AttributeError:  # it has scikit-learn's methods and none of its base classes
         kind = getattr(estimator, "_estimator_type", None)
-    if kind not in (None, "classifier", "regressor"):
+    return kind
+
+
+def _task_of(estimator: Any) -> Task:
+    kind = _kind_of(estimator)
+    if kind is not None and kind not in _KINDS:
         article = "an" if kind[0] in "aeiou" else "a"
         raise InputError(
             f"learner={_short(estimator)} is {article} {kind.replace('_', ' ')}: "
