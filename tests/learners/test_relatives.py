@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.ensemble import (
     BaggingClassifier,
     ExtraTreesClassifier,
@@ -10,7 +12,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -98,9 +100,12 @@ def test_a_smaller_tree_learner_stands_for_trees(estimator, proxy):
         (SVR(), "random_features_regression"),
         (SVC(kernel="linear"), "logistic"),
         (LinearSVC(), "logistic"),
+        (TransformedTargetRegressor(Ridge()), "ridge_regression"),
+        (TransformedTargetRegressor(SVR()), "random_features_regression"),
+        (QuadraticDiscriminantAnalysis(), "forest"),  # few rows are not enough for it
     ],
 )
-def test_networks_and_kernels_have_curved_relatives_and_lines_straight_ones(estimator, name):
+def test_a_relative_of_its_kind_stands_for_an_estimator(estimator, name):
     assert proxy_for(make_learner(estimator)).spec() == make_learner(name).spec()
 
 

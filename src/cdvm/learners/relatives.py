@@ -220,12 +220,14 @@ def _small_relative(estimator: Any) -> Learner | None:
 
 
 def _innermost(estimator: Any) -> Any:
-    """The estimator that learns, behind pipelines, searches and calibration."""
+    """The estimator that learns, behind pipelines, searches, calibration and changed targets."""
     while True:
         if hasattr(estimator, "steps") and len(estimator.steps):
             estimator = estimator.steps[-1][1]
         elif any(word in type(estimator).__name__ for word in _AROUND):
             estimator = estimator.estimator
+        elif getattr(estimator, "regressor", None) is not None:
+            estimator = estimator.regressor
         else:
             return estimator
 
