@@ -13,7 +13,7 @@ from cdvm.data.split import Split
 from cdvm.errors import InputError
 from cdvm.learners import neighbors
 from cdvm.learners.neighbors import NeighborsLearner
-from cdvm.sampling import Subsets
+from cdvm.sampling import Design, Subsets
 
 
 @pytest.mark.parametrize("weights", ["uniform", "distance"])
@@ -119,8 +119,35 @@ def test_answers_depend_neither_on_the_chunk_nor_on_memory(monkeypatch, weights)
     monkeypatch.setattr(neighbors, "MEMORY_LIMIT", 20_000)
     small = NeighborsLearner(3, weights).bind(split, split.X_val)
     assert small._kept is None
-    assert small._at_once < len(split.X_val)
     assert (small.predict(subsets) == labels).all()
+    np.testing.assert_allclose(small.scores(subsets), trainer.scores(subsets), rtol=1e-6)
+
+
+@pytest.mark.parametrize("weights", ["uniform", "distance"])
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine", "chebyshev"])
+@pytest.mark.parametrize("kind", ["bernoulli", "bootstrap"])
+def test_ties_are_broken_alike_with_tables_and_without(monkeypatch, weights, metric, kind):
+    rng = np.random.default_rng(0)
+    X = rng.integers(1, 4, size=(300, 3)).astype(float)  # most rows have copies, and others as far
+    split = Split.from_arrays(X, rng.integers(0, 3, 300), X[:90] + (rng.random((90, 1)) < 0.5), [0] * 90)
+    subsets = Design(300, 0.2, kind=kind, seed=2).take(range(12))
+    tables = NeighborsLearner(4, weights, metric).bind(split, split.X_val)
+    monkeypatch.setattr(neighbors, "MEMORY_LIMIT", 20_000)
+    searches = NeighborsLearner(4, weights, metric).bind(split, split.X_val)
+    assert searches._kept is None
+    np.testing.assert_allclose(searches.scores(subsets), tables.scores(subsets), rtol=1e-6)
+    assert (searches.predict(subsets) == tables.predict(subsets)).all()
+
+
+def test_targets_and_small_sets_without_tables(monkeypatch):
+    monkeypatch.setattr(neighbors, "MEMORY_LIMIT", 0)
+    test_fewer_rows_than_neighbours_all_vote()
+    test_sets_no_model_learns_from()
+    test_repeated_rows_vote_as_often_as_they_occur()
+    test_copies_of_a_row_are_at_the_same_distance()
+    test_regression_matches_scikit_learn("uniform")
+    test_regression_matches_scikit_learn("distance")
+    test_sparse_features()
 
 
 def test_from_sklearn():

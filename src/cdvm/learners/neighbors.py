@@ -2,7 +2,8 @@
 
 All models share the training rows, so for each row to answer for these are ranked by distance once. A model's
 k nearest rows are then the k smallest ranks among its own, found by a few elementwise minima over whole
-batches of models, and no distance is computed twice.
+batches of models, and no distance is computed twice. Where ranks of all rows take too much memory, each model
+searches among its own rows instead, by scikit-learn.
 
 Rows at the same distance rank by position, and tied votes go to the smaller class code. A training set of
 fewer than k rows votes with all it has (scikit-learn refuses).
@@ -10,14 +11,17 @@ fewer than k rows votes with all it has (scikit-learn refuses).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics import pairwise_distances
+from sklearn.neighbors import NearestNeighbors
 
 from cdvm.data.split import Features, Split, Task
 from cdvm.errors import InputError
@@ -29,6 +33,7 @@ __all__ = ["NeighborsLearner"]
 
 Weights = Literal["uniform", "distance"]
 _METRICS = ("euclidean", "manhattan", "cosine", "chebyshev")
+_CLOSE = 1e-6  # distances no farther apart, in lengths of a row, may be equal
 _FEW = 16  # up to this many neighbours, elementwise minima beat a partition
 
 
@@ -132,7 +137,6 @@ class _NeighborsTrainer(Trainer):
         each = self._dtype.itemsize + self._y.itemsize + (8 if learner.weights == "distance" else 0)
         # Ranking takes the distances and a full-width order beside the tables.
         self._at_once = max(1, MEMORY_LIMIT // (n * (each + 24)))
-        # Tables beyond the limit are made anew for every call.
         self._kept = list(self._make()) if n * m * each <= MEMORY_LIMIT else None
 
     def _labels(self, subsets: Subsets) -> NDArray[Any]:
@@ -176,7 +180,10 @@ class _NeighborsTrainer(Trainer):
         """
         subsets = _one_by_one(subsets)
         k, n = self.learner.n_neighbors, self.split.n_rows
-        for table in self._kept if self._kept is not None else self._make():
+        if self._kept is None:
+            yield from self._searched(subsets)
+            return
+        for table in self._kept:
             m = table.ranks.shape[1]
             starts = n * np.arange(m)
 
@@ -195,10 +202,70 @@ class _NeighborsTrainer(Trainer):
                     weights = (ranks < n).astype(np.float32)
                 yield batch.models, table.columns, table.labels.ravel().take(place), weights
 
+    def _searched(self, subsets: Subsets) -> Iterator[tuple[Any, slice, NDArray[Any], NDArray[Any]]]:
+        """The same without tables, model by model."""
+        columns = slice(0, self.X.shape[0])
+        for model in range(len(subsets)):
+            rows = subsets.rows(model)
+            nearest, distances = self._search(rows)
+            weights: NDArray[Any] = np.ones(
+                (1, 1, 1), dtype=np.uint8 if nearest.shape[1] <= 255 else np.float32
+            )
+            if self.learner.weights == "distance":
+                found = distances.T[None]
+                weights = _closeness(found, np.ones(found.shape, dtype=bool))
+            yield slice(model, model + 1), columns, self._y[rows[nearest]].T[None], weights
+
+    def _search(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], Floats]:
+        """Positions in ``rows`` of those nearest to each answer row, and how far they are."""
+        X, k = self.split.X[rows], min(self.learner.n_neighbors, len(rows))
+        if k == 0:
+            return np.empty((self.X.shape[0], 0), dtype=np.int64), np.empty((self.X.shape[0], 0))
+        search = NearestNeighbors(
+            n_neighbors=min(k + 1, len(rows)), algorithm="brute", metric=self.learner.metric
+        )
+        distances, nearest = search.fit(X).kneighbors(self.X)
+        if k == len(rows):
+            return nearest, distances
+        # of rows at the same distance the search takes any, and it may take copies to be at others
+        apart = distances[:, k] - distances[:, k - 1]
+        close = np.flatnonzero(apart <= _CLOSE * self._length)
+        nearest, distances = nearest[:, :k].copy(), distances[:, :k].copy()
+        at_once = max(1, MEMORY_LIMIT // (24 * len(rows)))
+        for start in range(0, len(close), at_once):
+            some = close[start : start + at_once]
+            nearest[some], distances[some] = self._search_exactly(some, rows, k)
+        return nearest, distances
+
+    def _search_exactly(
+        self, answers: NDArray[np.int64], rows: NDArray[np.int64], k: int
+    ) -> tuple[NDArray[np.int64], Floats]:
+        """The same for some answer rows; of rows at the same distance the first."""
+        first, copy_of = self._copies
+        distinct, place = np.unique(copy_of[rows], return_inverse=True)
+        metric = self.learner.metric
+        found = pairwise_distances(self.X[answers], self.split.X[first[distinct]], metric=metric)[:, place]
+        farthest = np.partition(found, k - 1, axis=1)[:, k - 1 : k]
+        tied = found == farthest
+        room = k - (found < farthest).sum(axis=1, keepdims=True)
+        taken = (found < farthest) | (tied & (np.cumsum(tied, axis=1) <= room))
+        nearest = np.nonzero(taken)[1].reshape(-1, k)
+        return nearest, np.take_along_axis(found, nearest, 1)
+
+    @cached_property
+    def _copies(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        return _distinct(self.split.X)
+
+    @cached_property
+    def _length(self) -> float:
+        """Of the longest row, about: what rounding errors of distances are in proportion to."""
+        largest = max(float(abs(X).max()) for X in (self.split.X, self.X))
+        return largest * math.sqrt(self.X.shape[1])
+
     def _make(self) -> Iterator[_Table]:
         """Tables for all answer rows, block by block."""
         n, m = self.split.n_rows, self.X.shape[0]
-        first, copy_of = _distinct(self.split.X)
+        first, copy_of = self._copies
         for start in range(0, m, self._at_once):
             columns = slice(start, min(m, start + self._at_once))
             distances = pairwise_distances(self.X[columns], self.split.X[first], metric=self.learner.metric)
