@@ -30,6 +30,7 @@ def write(out: Path) -> None:
     """The page and the figures of the lines in a directory."""
     wide = wide_of(out)
     (out / "README.md").write_text(page(out), encoding="utf-8")
+    settings(wide).to_csv(out / "settings.csv", index=False, float_format="%.4g", lineterminator="\n")
     (out / "summary.json").write_text(json.dumps(summary(wide), indent=1) + "\n", encoding="utf-8")
     clean = wide[wide.index.get_level_values("noise") == 0]
     for rows, part in clean.groupby(level="rows"):
@@ -69,7 +70,8 @@ def page(out: Path) -> str:
 _INTRODUCTION = """\
 By `python -m perf.models`: accuracy on up to 5,000 rows that had no part in choosing; *random* is the mean of
 20 draws, *cdvm* is `CDVM(model, effort="medium")`. A setting is a data set, a model and a budget;
-it is won or lost where a two-sided paired t-test over at least three splits says so (p < .05)."""
+it is won or lost where a two-sided paired t-test over at least three splits says so (p < .05).
+`settings.csv` has every setting, and the best other method in it."""
 
 
 def methods_of(wide: pd.DataFrame) -> list[str]:
@@ -88,10 +90,31 @@ def duel(part: pd.DataFrame, other: str) -> dict[str, int]:
 
 
 def _verdict(gain: np.ndarray) -> str:
+    return "undecided" if not _p_of(gain) < 0.05 else "won" if gain.mean() > 0 else "lost"
+
+
+def _p_of(gain: np.ndarray) -> float:
+    """That gains of several splits are chance; nan where there are too few."""
     if len(gain) < _LEAST:
-        return "undecided"
-    p = ttest_rel(gain, np.zeros(len(gain))).pvalue if np.ptp(gain) > 0 else float(gain[0] == 0)
-    return "undecided" if not p < 0.05 else "won" if gain.mean() > 0 else "lost"
+        return float("nan")
+    return float(ttest_rel(gain, np.zeros(len(gain))).pvalue if np.ptp(gain) > 0 else gain[0] == 0)
+
+
+def settings(wide: pd.DataFrame) -> pd.DataFrame:
+    """Means over splits, a line a setting, and how far cdvm is ahead of the best other method."""
+    others = [m for m in methods_of(wide) if m != "random"]
+    found = []
+    for at, group in wide.groupby(level=SETTING):
+        gain, rivals = (group.cdvm - group.random).to_numpy(), group[others].mean().dropna()
+        best = rivals.idxmax() if len(rivals) else ""
+        means = {"random": group.random.mean(), "all": group["all"].mean()}
+        found.append(
+            dict(zip(SETTING, at, strict=True))
+            | {"splits": len(group), "cdvm": group.cdvm.mean(), **means, "p_random": _p_of(gain)}
+            | {"best_other": best, "its_splits": int(group[best].count()) if best else 0}
+            | {"its_mean": rivals.get(best, np.nan), "ahead": (group.cdvm - group.get(best, np.nan)).mean()}
+        )
+    return pd.DataFrame(found)
 
 
 def summary(wide: pd.DataFrame) -> dict[str, dict[str, Any]]:
@@ -169,11 +192,13 @@ def _ways(part: pd.DataFrame) -> list[tuple[float, int, float]]:
 
 def _way(part: pd.DataFrame) -> list[str]:
     gains = _gains(part)
-    rows = [
-        [f"{budget:.0%}", f"{gains[budget]:+.4f}", count, _percent(closed)]
-        for budget, count, closed in _ways(part)
-    ]
-    return _table(["budget", "gain on random rows", "settings with a way of a point", "way closed"], rows)
+    rows = []
+    for budget, count, closed in _ways(part):
+        whole = duel(part.xs(budget, level="budget", drop_level=False), "all")
+        rivalled = f"{whole['above']} of {whole['settings']}"
+        rows.append([f"{budget:.0%}", f"{gains[budget]:+.4f}", count, _percent(closed), rivalled])
+    head = ["budget", "gain on random rows", "settings with a way of a point", "way closed"]
+    return _table([*head, "above all rows"], rows)
 
 
 def _duels(part: pd.DataFrame) -> list[str]:

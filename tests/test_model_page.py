@@ -1,8 +1,12 @@
 """Counts on the page of ``python -m perf.models``, of a few lines whose counts are known."""
 
+import io
 import json
+from pathlib import Path
 
+import pandas as pd
 import pytest
+from scipy.stats import ttest_1samp
 
 from cdvm.benchmark.claims import claims_of
 from perf import pages
@@ -74,3 +78,29 @@ def test_claims_are_those_of_the_page(place):
     assert "above every other method in 1 of 2 (50%), 0.0100 short of the best of them in the rest;" in text
     assert "## 5,000 rows, 10% of the labels wrong" in text
     assert (place / "gain_5000.svg").exists()
+
+
+def test_every_setting_has_a_line_with_its_best_rival(place):
+    pages.write(place)
+    found = pd.read_csv(place / "settings.csv").set_index(["noise", "budget"])
+    assert len(found) == 4
+    line = found.loc[(0.0, 0.01)]
+    assert (line.splits, line.best_other, line.its_splits) == (4, "herding", 3)
+    assert (line.its_mean, line.ahead) == (pytest.approx(0.861), pytest.approx(-0.01))
+    assert (line.cdvm, line.random) == (pytest.approx(0.8515), pytest.approx(0.703))
+    assert line["all"] == WHOLE
+    gains = [0.15 - 0.001 * k for k in range(4)]
+    assert line.p_random == pytest.approx(ttest_1samp(gains, 0).pvalue, rel=1e-3)
+    assert found.loc[(0.1, 0.05)].isna()[["best_other", "its_mean", "ahead"]].all()
+    text = (place / "README.md").read_text()
+    assert "| 30% | +0.0100 | 0 |  | 1 of 1 |" in text
+
+
+def test_the_settings_are_those_of_the_lines():
+    place = Path(__file__).parents[1] / "results" / "models"
+    stated = pd.read_csv(place / "settings.csv")
+    assert stated.equals(settings_as_written(pages.settings(pages.wide_of(place)))), "perf.models --table"
+
+
+def settings_as_written(found):
+    return pd.read_csv(io.StringIO(found.to_csv(index=False, float_format="%.4g")))
