@@ -70,8 +70,9 @@ def page(out: Path) -> str:
 _INTRODUCTION = """\
 By `python -m perf.models`: accuracy on up to 5,000 rows that had no part in choosing; *random* is the mean of
 20 draws, *cdvm* is `CDVM(model, effort="medium")`. A setting is a data set, a model and a budget;
-it is won or lost where a two-sided paired t-test over at least three splits says so (p < .05).
-`settings.csv` has every setting, and the best other method in it."""
+it is won or lost where a two-sided paired t-test over at least three splits says so (p < .05;
+splits of a table share rows, so p is somewhat too small). `settings.csv` has every setting, and the best
+other method in it."""
 
 
 def methods_of(wide: pd.DataFrame) -> list[str]:
