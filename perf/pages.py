@@ -138,6 +138,7 @@ def _found(part: pd.DataFrame) -> dict[str, Any]:
         "above_random": random["above"],
         "won_against_random": random["won"],
         "lost_to_random": random["lost"],
+        "others": len(others),
         "compared": len(tried) if others else 0,
         "above_others": int((ahead > 0).sum()),
         "short": float(-ahead[ahead <= 0].mean()) if (ahead <= 0).any() else 0.0,

@@ -96,6 +96,7 @@ def _of_models(told: dict[str, Any]) -> dict[str, str]:
     settings = told["settings"]
     found = {
         "splits": f"{many}" if few == many else f"{few} to {many}",
+        "others": str(told["others"]),
         "above.random": f"{told['above_random']} of {settings}",
         "above.others": f"{told['above_others']} of {told['compared']}",
         "above.all_rows": f"{told['above_all_rows']} of {settings}",
