@@ -3,6 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
 from sklearn.tree import DecisionTreeClassifier
 
 from cdvm import InputError, Selection, SklearnLearner, compare_with_random, evaluate_sets, score_sets
@@ -41,6 +44,16 @@ def test_no_set_is_trained_twice(wine, own):
     compare_with_random(split, learner, [np.arange(0, 142, 5), np.arange(0, 142, 3)], draws=3, n_jobs=1)
     folds = 5 if own else 0
     assert len(learner.trained) == len(set(learner.trained)) == 2 * (1 + 3) + 1 + folds
+
+
+@pytest.mark.parametrize("behind", [(), (Normalizer(),)], ids=["alone", "pipeline"])
+def test_rows_are_ranked_for_many_models_only(wine, monkeypatch, behind):
+    monkeypatch.setattr("cdvm.learners.neighbors._NeighborsTrainer._make", None)
+    learner, one = make_pipeline(*behind, KNeighborsClassifier()), np.arange(71)
+    few = [one] * (8 * wine.n_rows // len(one))
+    assert len(score_sets(wine, learner, few, n_jobs=1)) == 16
+    with pytest.raises(TypeError):
+        score_sets(wine, learner, [*few, one], n_jobs=1)
 
 
 @pytest.mark.parametrize(

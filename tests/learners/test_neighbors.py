@@ -139,6 +139,18 @@ def test_ties_are_broken_alike_with_tables_and_without(monkeypatch, weights, met
     assert (searches.predict(subsets) == tables.predict(subsets)).all()
 
 
+def test_few_models_search_and_many_share_ranks():
+    split, subsets = split_of("digits"), draw(20)
+    rows = int(subsets.sizes.sum())
+    learner = NeighborsLearner(3)
+    few = learner.bind_for(split, split.X_val, rows)
+    many = learner.bind_for(split, split.X_val, 1 + neighbors._SEARCHED * split.n_rows)
+    assert few._kept is None
+    assert many._kept is not None
+    np.testing.assert_array_equal(few.predict(subsets), many.predict(subsets))
+    np.testing.assert_array_equal(learner.predict(split, subsets, split.X_val), many.predict(subsets))
+
+
 def test_targets_and_small_sets_without_tables(monkeypatch):
     monkeypatch.setattr(neighbors, "MEMORY_LIMIT", 0)
     test_fewer_rows_than_neighbours_all_vote()

@@ -69,7 +69,7 @@ class SetTrainer:
         split, runs = self.split, 1 if once else self.runs
         if not sets:
             return np.concatenate([note([np.empty((0, X.shape[0])) for X in parts])[None]] * runs)
-        trainer = self.learner.bind(split, stack_rows(parts))
+        trainer = self.learner.bind_for(split, stack_rows(parts), runs * sum(map(len, sets)))
         ends = np.cumsum([X.shape[0] for X in parts])[:-1]
         piece = 1 if trainer.one_by_one else trainer.chunk
         pieces = [

@@ -63,13 +63,17 @@ class Learner(ABC):
     def bind(self, split: Split, X: Features) -> Trainer:
         """Prepare to train on rows of ``split`` and to answer for the rows ``X``."""
 
+    def bind_for(self, split: Split, X: Features, rows: int) -> Trainer:
+        """The same for models that have so many training rows together: few may share less."""
+        return self.bind(split, X)
+
     @abstractmethod
     def spec(self) -> dict[str, Any]:
         """All that decides the learner's answers, as plain values for a manifest."""
 
     def predict(self, split: Split, subsets: Subsets, X: Features) -> NDArray[Any]:
         """Predictions of one model per subset on the rows ``X``; see :meth:`Trainer.predict`."""
-        return self.bind(split, X).predict(subsets)
+        return self.bind_for(split, X, int(subsets.sizes.sum())).predict(subsets)
 
 
 class Trainer(ABC):

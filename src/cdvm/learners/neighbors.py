@@ -2,8 +2,8 @@
 
 All models share the training rows, so for each row to answer for these are ranked by distance once. A model's
 k nearest rows are then the k smallest ranks among its own, found by a few elementwise minima over whole
-batches of models, and no distance is computed twice. Where ranks of all rows take too much memory, each model
-searches among its own rows instead, by scikit-learn.
+batches of models, and no distance is computed twice. Where ranks of all rows take too much memory, or models
+are few, each searches among its own rows instead, by scikit-learn.
 
 Rows at the same distance rank by position, and tied votes go to the smaller class code. A training set of
 fewer than k rows votes with all it has (scikit-learn refuses).
@@ -34,6 +34,7 @@ __all__ = ["NeighborsLearner"]
 Weights = Literal["uniform", "distance"]
 _METRICS = ("euclidean", "manhattan", "cosine", "chebyshev")
 _CLOSE = 1e-6  # distances no farther apart, in lengths of a row, may be equal
+_SEARCHED = 8  # times all rows in all models together, up to which ranking costs more than searching
 _FEW = 16  # up to this many neighbours, elementwise minima beat a partition
 
 
@@ -97,11 +98,17 @@ class NeighborsLearner(Learner):
         return cls(given["n_neighbors"], weights=given["weights"], metric=metric, task=task)
 
     def bind(self, split: Split, X: Features) -> Trainer:
+        return self._bound(split, X, ranked=True)
+
+    def bind_for(self, split: Split, X: Features, rows: int) -> Trainer:
+        return self._bound(split, X, ranked=rows > _SEARCHED * split.n_rows)
+
+    def _bound(self, split: Split, X: Features, ranked: bool) -> Trainer:
         if self.task != split.task:
             raise InputError(f"nearest neighbours for {self.task} do not fit a {split.task} split")
         if sparse.issparse(split.X) and self.metric == "chebyshev":
             raise InputError("metric='chebyshev' needs dense features")
-        return _NeighborsTrainer(split, X, self)
+        return _NeighborsTrainer(split, X, self, ranked)
 
     def spec(self) -> dict[str, Any]:
         return {
@@ -126,7 +133,7 @@ class _Table:
 class _NeighborsTrainer(Trainer):
     link = "fractions"
 
-    def __init__(self, split: Split, X: Features, learner: NeighborsLearner) -> None:
+    def __init__(self, split: Split, X: Features, learner: NeighborsLearner, ranked: bool) -> None:
         super().__init__(split, X)
         self.learner = learner
         n, m = split.n_rows, X.shape[0]
@@ -137,7 +144,7 @@ class _NeighborsTrainer(Trainer):
         each = self._dtype.itemsize + self._y.itemsize + (8 if learner.weights == "distance" else 0)
         # Ranking takes the distances and a full-width order beside the tables.
         self._at_once = max(1, MEMORY_LIMIT // (n * (each + 24)))
-        self._kept = list(self._make()) if n * m * each <= MEMORY_LIMIT else None
+        self._kept = list(self._make()) if ranked and n * m * each <= MEMORY_LIMIT else None
 
     def _labels(self, subsets: Subsets) -> NDArray[Any]:
         regression = self.split.task == "regression"

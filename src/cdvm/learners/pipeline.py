@@ -8,7 +8,9 @@ same features whatever the other rows are, so all models can share them.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import joblib
@@ -62,12 +64,18 @@ class PipelineLearner(Learner):
         return "columns"
 
     def bind(self, split: Split, X: Features) -> Trainer:
+        return self._bound(split, X, self.last.bind)
+
+    def bind_for(self, split: Split, X: Features, rows: int) -> Trainer:
+        return self._bound(split, X, partial(self.last.bind_for, rows=rows))
+
+    def _bound(self, split: Split, X: Features, bind: Callable[[Split, Features], Trainer]) -> Trainer:
         features = self._transform(split.X)
         few = slice(0, min(3, split.n_rows))
         if not _equal(self._transform(split.X[few]), features[few]):
             # A function of its own may look at all rows, e.g. subtract their mean.
             return SklearnLearner(self.pipeline).bind(split, X)
-        return self.last.bind(replace(split, X=features), self._transform(X))
+        return bind(replace(split, X=features), self._transform(X))
 
     def spec(self) -> dict[str, Any]:
         steps = [[name, _identity(step)] for name, step in self.pipeline.steps[:-1]]
