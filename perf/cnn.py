@@ -27,6 +27,7 @@ from cdvm import (
     Program,
     RidgeLearner,
     Split,
+    TorchLearner,
     evaluate_sets,
     random_sets,
     record_outcomes,
@@ -35,13 +36,40 @@ from cdvm.attribution.base import Attribution
 from cdvm.attribution.implicit import ImplicitAttribution
 from cdvm.optimize.rounding import top_rows
 from cdvm.optimize.solvers.dispatch import solve
-from perf.fashion import BUDGETS, CUTOFFS, INCLUSION, MODELS, cnn_learner, components, images, parts_of
+from perf.fashion import BUDGETS, CUTOFFS, INCLUSION, MODELS, components, images, parts_of
 from perf.kept import keep, read
 
 RANDOM = 3
 DEFAULT = "*by default*: `CDVM(network)`, where random features propose and the network decides (where run);"
 LIMIT = 60  # seconds for a program
 CUT = {share: f"{share:.1%} of T" for share in CUTOFFS} | {1.0: "all of T"}
+
+
+def network():
+    """The paper's: two 3×3 convolutions of 24 and 64 channels, a layer of 256 units.
+
+    Pooling comes before the rectifier, which gives the same numbers and leaves it a quarter of them.
+    """
+    import torch
+    from torch import nn
+
+    module = nn.Sequential(
+        nn.Conv2d(1, 24, 3),
+        nn.MaxPool2d(2),
+        nn.ReLU(),
+        nn.Conv2d(24, 64, 3),
+        nn.MaxPool2d(2),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(64 * 5 * 5, 256),
+        nn.ReLU(),
+        nn.Linear(256, 10),
+    )
+    return module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+
+def cnn_learner() -> TorchLearner:
+    return TorchLearner(network, learning_rate=1e-3, epochs=25, batch_size=64, input_shape=(1, 28, 28))
 
 
 def fill(options: argparse.Namespace) -> None:

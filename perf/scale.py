@@ -239,6 +239,8 @@ def main() -> None:
     unknown = [name for name in args.sections if name not in SECTIONS]
     if unknown:
         parser.error(f"unknown section {unknown[0]!r}: choose from {', '.join(SECTIONS)}")
+    if args.quick and not args.out and "default" in args.sections:
+        parser.error("default adds to the table in DIR: with --quick, name one of a quick run by --out")
     for name in args.sections or [name for name in SECTIONS if name != "default"]:
         globals()[f"section_{name}"](args)
 
