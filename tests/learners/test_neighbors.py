@@ -12,6 +12,8 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor, RadiusN
 from cdvm.data.split import Split
 from cdvm.errors import InputError
 from cdvm.learners import neighbors
+from cdvm.learners.batched import nearest
+from cdvm.learners.batched.nearest import NearestRows
 from cdvm.learners.neighbors import NeighborsLearner
 from cdvm.sampling import Design, Subsets
 
@@ -110,15 +112,23 @@ def test_sparse_features():
         NeighborsLearner(metric="chebyshev").bind(thin, thin.X_val)
 
 
+def without_tables(monkeypatch, listed, limit=20_000):
+    """Models read lists of the nearest rows, where they reach, or search."""
+    monkeypatch.setattr(neighbors, "MEMORY_LIMIT", limit)
+    if not listed:
+        monkeypatch.setattr(NearestRows, "reach", lambda *_: False)
+
+
 @pytest.mark.parametrize("weights", ["uniform", "distance"])
-def test_answers_depend_neither_on_the_chunk_nor_on_memory(monkeypatch, weights):
+@pytest.mark.parametrize("listed", [True, False])
+def test_answers_depend_neither_on_the_chunk_nor_on_memory(monkeypatch, weights, listed):
     split, subsets = split_of("digits"), draw(20)
     trainer = NeighborsLearner(3, weights).bind(split, split.X_val)
     labels = trainer.predict(subsets)
     assert (np.concatenate([trainer.predict(subsets[k : k + 1]) for k in range(20)]) == labels).all()
-    monkeypatch.setattr(neighbors, "MEMORY_LIMIT", 20_000)
+    without_tables(monkeypatch, listed)
     small = NeighborsLearner(3, weights).bind(split, split.X_val)
-    assert small._kept is None
+    assert not small._ranked
     assert (small.predict(subsets) == labels).all()
     np.testing.assert_allclose(small.scores(subsets), trainer.scores(subsets), rtol=1e-6)
 
@@ -126,33 +136,69 @@ def test_answers_depend_neither_on_the_chunk_nor_on_memory(monkeypatch, weights)
 @pytest.mark.parametrize("weights", ["uniform", "distance"])
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine", "chebyshev"])
 @pytest.mark.parametrize("kind", ["bernoulli", "bootstrap"])
-def test_ties_are_broken_alike_with_tables_and_without(monkeypatch, weights, metric, kind):
+@pytest.mark.parametrize("listed", [200, 16, 0])
+def test_ties_are_broken_alike_with_tables_and_without(monkeypatch, weights, metric, kind, listed):
     rng = np.random.default_rng(0)
     X = rng.integers(1, 4, size=(300, 3)).astype(float)  # most rows have copies, and others as far
     split = Split.from_arrays(X, rng.integers(0, 3, 300), X[:90] + (rng.random((90, 1)) < 0.5), [0] * 90)
     subsets = Design(300, 0.2, kind=kind, seed=2).take(range(12))
-    tables = NeighborsLearner(4, weights, metric).bind(split, split.X_val)
-    monkeypatch.setattr(neighbors, "MEMORY_LIMIT", 20_000)
-    searches = NeighborsLearner(4, weights, metric).bind(split, split.X_val)
-    assert searches._kept is None
-    np.testing.assert_allclose(searches.scores(subsets), tables.scores(subsets), rtol=1e-6)
-    assert (searches.predict(subsets) == tables.predict(subsets)).all()
+    ranked = NeighborsLearner(4, weights, metric).bind(split, split.X_val)
+    scores, labels = ranked.scores(subsets), ranked.predict(subsets)
+    without_tables(monkeypatch, listed > 0)
+    monkeypatch.setattr(nearest, "_LISTED", listed)
+    monkeypatch.setattr(nearest, "_DEPTH", 0.5)  # so that some lists have too few rows of a model
+    other = NeighborsLearner(4, weights, metric).bind(split, split.X_val)
+    assert not other._ranked
+    np.testing.assert_allclose(other.scores(subsets), scores, rtol=1e-6, atol=1e-12)
+    assert (other.predict(subsets) == labels).all()
 
 
-def test_few_models_search_and_many_share_ranks():
+def test_few_models_search_and_many_share_tables():
     split, subsets = split_of("digits"), draw(20)
     rows = int(subsets.sizes.sum())
     learner = NeighborsLearner(3)
     few = learner.bind_for(split, split.X_val, rows)
     many = learner.bind_for(split, split.X_val, 1 + neighbors._SEARCHED * split.n_rows)
-    assert few._kept is None
-    assert many._kept is not None
+    assert not few._ranked
+    assert many._ranked
     np.testing.assert_array_equal(few.predict(subsets), many.predict(subsets))
     np.testing.assert_array_equal(learner.predict(split, subsets, split.X_val), many.predict(subsets))
 
 
-def test_targets_and_small_sets_without_tables(monkeypatch):
-    monkeypatch.setattr(neighbors, "MEMORY_LIMIT", 0)
+@pytest.mark.parametrize("weights", ["uniform", "distance"])
+@pytest.mark.parametrize("k", [1, 5, 20])
+def test_models_of_few_rows_and_of_many_in_one_call(monkeypatch, weights, k):
+    split, rng = split_of("digits"), np.random.default_rng(0)
+    sizes = (40, 70, 30, 110, 69)
+    subsets = Subsets.of([rng.permutation(split.n_rows)[:size] for size in sizes], split.n_rows)
+    listed, first = [], NearestRows.first
+    monkeypatch.setattr(NearestRows, "first", lambda *given: listed.append(len(given[1])) or first(*given))
+    monkeypatch.setattr(neighbors, "_MANY", 40)  # from 70 of 120 rows
+    trainer = NeighborsLearner(k, weights).bind(split, split.X_val)
+    labels, scores = trainer.predict(subsets), trainer.scores(subsets)
+    assert listed == [70, 110] * 2
+    monkeypatch.setattr(neighbors, "_MANY", 1e9)
+    np.testing.assert_array_equal(trainer.predict(subsets), labels)
+    np.testing.assert_allclose(trainer.scores(subsets), scores, rtol=1e-6)
+    assert listed == [70, 110] * 2
+    peer = peer_labels(KNeighborsClassifier(k, weights=weights, algorithm="brute"), split, subsets)
+    assert (labels == peer).mean() >= 0.999
+
+
+def test_few_models_make_no_lists(monkeypatch):
+    split, subsets = split_of("digits"), draw(20)
+    without_tables(monkeypatch, listed=True)
+    made, first = [], NearestRows.first
+    monkeypatch.setattr(NearestRows, "first", lambda *given: made.append(1) or first(*given))
+    NeighborsLearner(3).predict(split, subsets, split.X_val)
+    assert not made
+    NeighborsLearner(3).bind(split, split.X_val).predict(subsets)
+    assert len(made) == 20
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_targets_and_small_sets_without_tables(monkeypatch, listed):
+    without_tables(monkeypatch, listed, 0)
     test_fewer_rows_than_neighbours_all_vote()
     test_sets_no_model_learns_from()
     test_repeated_rows_vote_as_often_as_they_occur()

@@ -2,8 +2,9 @@
 
 All models share the training rows, so for each row to answer for these are ranked by distance once. A model's
 k nearest rows are then the k smallest ranks among its own, found by a few elementwise minima over whole
-batches of models, and no distance is computed twice. Where ranks of all rows take too much memory, or models
-are few, each searches among its own rows instead, by scikit-learn.
+batches of models, and no distance is computed twice. For models of many rows, and where ranks of all rows
+take too much memory, lists of the rows nearest to each row to answer for take their place; where lists do
+not reach, or models are few, each searches among its own rows, by scikit-learn.
 
 Rows at the same distance rank by position, and tied votes go to the smaller class code. A training set of
 fewer than k rows votes with all it has (scikit-learn refuses).
@@ -15,6 +16,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from threading import Lock
 from typing import Any, Literal
 
 import numpy as np
@@ -27,6 +29,7 @@ from cdvm.data.split import Features, Split, Task
 from cdvm.errors import InputError
 from cdvm.learners.base import Learner, Trainer
 from cdvm.learners.batched.linear import MEMORY_LIMIT, Floats, batches, winners
+from cdvm.learners.batched.nearest import NearestRows, distance_blocks, distinct_rows, index_type
 from cdvm.sampling import Subsets
 
 __all__ = ["NeighborsLearner"]
@@ -35,7 +38,10 @@ Weights = Literal["uniform", "distance"]
 _METRICS = ("euclidean", "manhattan", "cosine", "chebyshev")
 _CLOSE = 1e-6  # distances no farther apart, in lengths of a row, may be equal
 _SEARCHED = 8  # times all rows in all models together, up to which ranking costs more than searching
+_MANY = 100  # times all rows: where the square of a model's rows is more, lists cost less than ranks
 _FEW = 16  # up to this many neighbours, elementwise minima beat a partition
+
+_RANKING = Lock()  # tables of ranks are large: one thread makes them, the others wait
 
 
 class NeighborsLearner(Learner):
@@ -137,14 +143,15 @@ class _NeighborsTrainer(Trainer):
         super().__init__(split, X)
         self.learner = learner
         n, m = split.n_rows, X.shape[0]
-        self._dtype: np.dtype[Any] = np.dtype(np.uint16 if n < 1 << 16 else np.uint32)
+        self._dtype = index_type(n)
         self._y = (
             split.y if split.task == "regression" else split.y.astype(np.min_scalar_type(split.n_classes))
         )
-        each = self._dtype.itemsize + self._y.itemsize + (8 if learner.weights == "distance" else 0)
-        # Ranking takes the distances and a full-width order beside the tables.
-        self._at_once = max(1, MEMORY_LIMIT // (n * (each + 24)))
-        self._kept = list(self._make()) if ranked and n * m * each <= MEMORY_LIMIT else None
+        self._each = self._dtype.itemsize + self._y.itemsize + (8 if learner.weights == "distance" else 0)
+        self._ranked = ranked and n * m * self._each <= MEMORY_LIMIT
+        self._lists: NearestRows | None = None
+        if ranked:
+            self._lists = NearestRows(split.X, X, learner.metric, learner.weights == "distance")
 
     def _labels(self, subsets: Subsets) -> NDArray[Any]:
         regression = self.split.task == "regression"
@@ -186,11 +193,28 @@ class _NeighborsTrainer(Trainer):
         A single weight of one, of a byte, stands for neighbours that all count the same.
         """
         subsets = _one_by_one(subsets)
-        k, n = self.learner.n_neighbors, self.split.n_rows
-        if self._kept is None:
-            yield from self._searched(subsets)
+        few = self._ranked & (subsets.sizes.astype(np.int64) ** 2 < _MANY * self.split.n_rows)
+        yield from self._by_rank(subsets, np.flatnonzero(few))
+        for model in np.flatnonzero(~few).tolist():
+            nearest, distances = self._nearest_rows(subsets.rows(model))
+            weights: NDArray[Any] = np.ones(
+                (1, 1, 1), dtype=np.uint8 if nearest.shape[1] <= 255 else np.float32
+            )
+            if distances is not None:
+                found = distances.T[None]
+                weights = _closeness(found, np.ones(found.shape, dtype=bool))
+            yield [model], slice(0, self.X.shape[0]), self._y[nearest].T[None], weights
+
+    def _by_rank(
+        self, subsets: Subsets, models: NDArray[np.int64]
+    ) -> Iterator[tuple[Any, slice, NDArray[Any], NDArray[Any]]]:
+        """The same for models of few rows, many at once."""
+        if not len(models):
             return
-        for table in self._kept:
+        k, n = self.learner.n_neighbors, self.split.n_rows
+        with _RANKING:
+            tables = self._tables
+        for table in tables:
             m = table.ranks.shape[1]
             starts = n * np.arange(m)
 
@@ -198,7 +222,7 @@ class _NeighborsTrainer(Trainer):
                 held = 3 * k + 6 if k <= _FEW else 2 * width
                 return m * (held * self._dtype.itemsize + 50 * k + 10 * self.split.n_classes)
 
-            for batch in batches(subsets, bytes_of):
+            for batch in batches(subsets[models], bytes_of):
                 members = np.where(batch.counts > 0, batch.rows, n)
                 ranks = _smallest(table.ranks, members, k)
                 place = np.minimum(ranks, n - 1) + starts
@@ -207,33 +231,35 @@ class _NeighborsTrainer(Trainer):
                     weights = _closeness(table.distances.ravel().take(place), ranks < n)
                 elif k > min((batch.counts > 0).sum(axis=1)) or k > 255:
                     weights = (ranks < n).astype(np.float32)
-                yield batch.models, table.columns, table.labels.ravel().take(place), weights
+                yield models[batch.models], table.columns, table.labels.ravel().take(place), weights
 
-    def _searched(self, subsets: Subsets) -> Iterator[tuple[Any, slice, NDArray[Any], NDArray[Any]]]:
-        """The same without tables, model by model."""
-        columns = slice(0, self.X.shape[0])
-        for model in range(len(subsets)):
-            rows = subsets.rows(model)
-            nearest, distances = self._search(rows)
-            weights: NDArray[Any] = np.ones(
-                (1, 1, 1), dtype=np.uint8 if nearest.shape[1] <= 255 else np.float32
-            )
-            if self.learner.weights == "distance":
-                found = distances.T[None]
-                weights = _closeness(found, np.ones(found.shape, dtype=bool))
-            yield slice(model, model + 1), columns, self._y[rows[nearest]].T[None], weights
+    def _nearest_rows(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], Floats | None]:
+        """Those of a model's rows nearest to each answer row, and how far they are where that counts."""
+        answers, k = np.arange(self.X.shape[0]), min(self.learner.n_neighbors, len(rows))
+        lists = self._lists
+        if lists is None or not lists.reach(len(rows), k) or len(np.unique(rows)) < len(rows):
+            nearest, distances = self._search(rows, answers, k)
+            return nearest, distances if self.learner.weights == "distance" else None
+        nearest, near = lists.first(rows, k)
+        short = np.flatnonzero(nearest[:, -1] < 0)
+        if len(short):
+            nearest[short], distances = self._search(rows, short, k)
+            if near is not None:
+                near[short] = distances
+        return nearest, near
 
-    def _search(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], Floats]:
-        """Positions in ``rows`` of those nearest to each answer row, and how far they are."""
-        X, k = self.split.X[rows], min(self.learner.n_neighbors, len(rows))
+    def _search(
+        self, rows: NDArray[np.int64], answers: NDArray[np.int64], k: int
+    ) -> tuple[NDArray[np.int64], Floats]:
+        """The k of ``rows`` that are nearest to each of the answer rows, and how far they are."""
         if k == 0:
-            return np.empty((self.X.shape[0], 0), dtype=np.int64), np.empty((self.X.shape[0], 0))
+            return np.empty((len(answers), 0), dtype=np.int64), np.empty((len(answers), 0))
         search = NearestNeighbors(
             n_neighbors=min(k + 1, len(rows)), algorithm="brute", metric=self.learner.metric
         )
-        distances, nearest = search.fit(X).kneighbors(self.X)
+        distances, nearest = search.fit(self.split.X[rows]).kneighbors(self.X[answers])
         if k == len(rows):
-            return nearest, distances
+            return rows[nearest], distances
         # of rows at the same distance the search takes any, and it may take copies to be at others
         apart = distances[:, k] - distances[:, k - 1]
         close = np.flatnonzero(apart <= _CLOSE * self._length)
@@ -241,8 +267,8 @@ class _NeighborsTrainer(Trainer):
         at_once = max(1, MEMORY_LIMIT // (24 * len(rows)))
         for start in range(0, len(close), at_once):
             some = close[start : start + at_once]
-            nearest[some], distances[some] = self._search_exactly(some, rows, k)
-        return nearest, distances
+            nearest[some], distances[some] = self._search_exactly(answers[some], rows, k)
+        return rows[nearest], distances
 
     def _search_exactly(
         self, answers: NDArray[np.int64], rows: NDArray[np.int64], k: int
@@ -261,7 +287,7 @@ class _NeighborsTrainer(Trainer):
 
     @cached_property
     def _copies(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        return _distinct(self.split.X)
+        return distinct_rows(self.split.X)
 
     @cached_property
     def _length(self) -> float:
@@ -269,14 +295,16 @@ class _NeighborsTrainer(Trainer):
         largest = max(float(abs(X).max()) for X in (self.split.X, self.X))
         return largest * math.sqrt(self.X.shape[1])
 
-    def _make(self) -> Iterator[_Table]:
+    @cached_property
+    def _tables(self) -> list[_Table]:
+        return list(self._rank())
+
+    def _rank(self) -> Iterator[_Table]:
         """Tables for all answer rows, block by block."""
-        n, m = self.split.n_rows, self.X.shape[0]
-        first, copy_of = self._copies
-        for start in range(0, m, self._at_once):
-            columns = slice(start, min(m, start + self._at_once))
-            distances = pairwise_distances(self.X[columns], self.split.X[first], metric=self.learner.metric)
-            distances = distances[:, copy_of]
+        n = self.split.n_rows
+        # ranking takes the distances and a full-width order beside the tables
+        at_once = MEMORY_LIMIT // (n * (self._each + 24))
+        for columns, distances in distance_blocks(self.split.X, self.X, self.learner.metric, at_once):
             order = np.argsort(distances, axis=1, kind="stable")
             ranks = np.full((n + 1, len(order)), np.iinfo(self._dtype).max, dtype=self._dtype)
             ranks[order, np.arange(len(order))[:, None]] = np.arange(n, dtype=self._dtype)
@@ -310,16 +338,6 @@ def _closeness(distances: Floats, valid: NDArray[np.bool_]) -> Floats:
     zero = (distances == 0) & valid
     inverse = 1 / np.where(distances == 0, 1, distances)
     return np.asarray(np.where(zero.any(axis=1, keepdims=True), zero, inverse * valid))
-
-
-def _distinct(X: Features) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows without their copies, and which of them each row copies, so that copies are at equal distance."""
-    if sparse.issparse(X):
-        all_rows = np.arange(X.shape[0])
-        return all_rows, all_rows
-    whole_rows = np.ascontiguousarray(X).view(np.dtype((np.void, X.dtype.itemsize * X.shape[1])))
-    _, first, copy_of = np.unique(whole_rows.ravel(), return_index=True, return_inverse=True)
-    return first, copy_of
 
 
 def _one_by_one(subsets: Subsets) -> Subsets:
