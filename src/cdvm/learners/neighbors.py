@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from threading import Lock
 from typing import Any, Literal
@@ -29,7 +29,8 @@ from cdvm.data.split import Features, Split, Task
 from cdvm.errors import InputError
 from cdvm.learners.base import Learner, Trainer
 from cdvm.learners.batched.linear import MEMORY_LIMIT, Floats, batches, winners
-from cdvm.learners.batched.nearest import NearestRows, distance_blocks, distinct_rows, index_type
+from cdvm.learners.batched.nearest import NearestRows, distinct_rows
+from cdvm.learners.batched.ranks import RankTable, bytes_of_ranks, rank_rows
 from cdvm.sampling import Subsets
 
 __all__ = ["NeighborsLearner"]
@@ -39,7 +40,6 @@ _METRICS = ("euclidean", "manhattan", "cosine", "chebyshev")
 _CLOSE = 1e-6  # distances no farther apart, in lengths of a row, may be equal
 _SEARCHED = 8  # times all rows in all models together, up to which ranking costs more than searching
 _MANY = 100  # times all rows: where the square of a model's rows is more, lists cost less than ranks
-_FEW = 16  # up to this many neighbours, elementwise minima beat a partition
 
 _RANKING = Lock()  # tables of ranks are large: one thread makes them, the others wait
 
@@ -126,16 +126,6 @@ class NeighborsLearner(Learner):
         }
 
 
-@dataclass(frozen=True, eq=False)
-class _Table:
-    """Training rows ranked by their distance to some of the answer rows."""
-
-    columns: slice  # these answer rows
-    ranks: NDArray[np.unsignedinteger[Any]]  # (n_rows + 1, n_answers), the last row above all ranks
-    labels: NDArray[Any]  # (n_answers, n_rows): class or target of the row at each rank
-    distances: Floats | None  # (n_answers, n_rows): its distance
-
-
 class _NeighborsTrainer(Trainer):
     link = "fractions"
 
@@ -143,15 +133,14 @@ class _NeighborsTrainer(Trainer):
         super().__init__(split, X)
         self.learner = learner
         n, m = split.n_rows, X.shape[0]
-        self._dtype = index_type(n)
         self._y = (
             split.y if split.task == "regression" else split.y.astype(np.min_scalar_type(split.n_classes))
         )
-        self._each = self._dtype.itemsize + self._y.itemsize + (8 if learner.weights == "distance" else 0)
-        self._ranked = ranked and n * m * self._each <= MEMORY_LIMIT
+        with_distances = learner.weights == "distance"
+        self._ranked = ranked and bytes_of_ranks(n, self._y, with_distances) * m <= MEMORY_LIMIT
         self._lists: NearestRows | None = None
         if ranked:
-            self._lists = NearestRows(split.X, X, learner.metric, learner.weights == "distance")
+            self._lists = NearestRows(split.X, X, learner.metric, with_distances)
 
     def _labels(self, subsets: Subsets) -> NDArray[Any]:
         regression = self.split.task == "regression"
@@ -215,16 +204,14 @@ class _NeighborsTrainer(Trainer):
         with _RANKING:
             tables = self._tables
         for table in tables:
-            m = table.ranks.shape[1]
-            starts = n * np.arange(m)
+            starts = n * np.arange(len(table.labels))
 
-            def bytes_of(width: int, m: int = m) -> int:
-                held = 3 * k + 6 if k <= _FEW else 2 * width
-                return m * (held * self._dtype.itemsize + 50 * k + 10 * self.split.n_classes)
+            def bytes_of(width: int, table: RankTable = table) -> int:
+                return table.bytes_of(width, k) + len(table.labels) * (50 * k + 10 * self.split.n_classes)
 
             for batch in batches(subsets[models], bytes_of):
                 members = np.where(batch.counts > 0, batch.rows, n)
-                ranks = _smallest(table.ranks, members, k)
+                ranks = table.smallest(members, k)
                 place = np.minimum(ranks, n - 1) + starts
                 weights: NDArray[Any] = np.ones((1, 1, 1), dtype=np.uint8)
                 if table.distances is not None:
@@ -296,41 +283,14 @@ class _NeighborsTrainer(Trainer):
         return largest * math.sqrt(self.X.shape[1])
 
     @cached_property
-    def _tables(self) -> list[_Table]:
-        return list(self._rank())
-
-    def _rank(self) -> Iterator[_Table]:
-        """Tables for all answer rows, block by block."""
-        n = self.split.n_rows
-        # ranking takes the distances and a full-width order beside the tables
-        at_once = MEMORY_LIMIT // (n * (self._each + 24))
-        for columns, distances in distance_blocks(self.split.X, self.X, self.learner.metric, at_once):
-            order = np.argsort(distances, axis=1, kind="stable")
-            ranks = np.full((n + 1, len(order)), np.iinfo(self._dtype).max, dtype=self._dtype)
-            ranks[order, np.arange(len(order))[:, None]] = np.arange(n, dtype=self._dtype)
-            kept = np.take_along_axis(distances, order, 1) if self.learner.weights == "distance" else None
-            yield _Table(columns, ranks, self._y[order], kept)
+    def _tables(self) -> list[RankTable]:
+        with_distances = self.learner.weights == "distance"
+        return list(rank_rows(self.split.X, self.X, self.learner.metric, self._y, with_distances))
 
 
 def _total(weights: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
     """Sum of the weights of all neighbours."""
     return np.asarray(np.broadcast_to(weights, labels.shape).sum(axis=1, dtype=np.float64))
-
-
-def _smallest(ranks: NDArray[Any], members: NDArray[np.int64], k: int) -> NDArray[Any]:
-    """The k smallest ranks among each model's members, ascending: (n_models, k, n_answers)."""
-    k = min(k, members.shape[1])
-    if k > _FEW:
-        return np.sort(np.partition(ranks[members], k - 1, axis=1)[:, :k], axis=1)
-    best = np.full((k, len(members), ranks.shape[1]), np.iinfo(ranks.dtype).max, dtype=ranks.dtype)
-    for member in members.T:
-        new = ranks[member]
-        for place in best[:-1]:
-            larger = np.maximum(place, new)
-            np.minimum(place, new, out=place)
-            new = larger
-        np.minimum(best[-1], new, out=best[-1])
-    return best.transpose(1, 0, 2)
 
 
 def _closeness(distances: Floats, valid: NDArray[np.bool_]) -> Floats:
