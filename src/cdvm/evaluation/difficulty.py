@@ -75,9 +75,9 @@ def find_difficulty(
     """Ask models of random halves, of all rows and of those outside each fold."""
     own: dict[str, Any] = {"seed": seed, "n_jobs": n_jobs, "progress": progress}
     folds = np.random.default_rng([seed, 5]).permutation(split.n_rows) % _FOLDS
-    return Difficulty(
-        ease_of_rows(split, learner, **own), folds, ease_without_folds(split, learner, folds, **own)
-    )
+    trainer = _bound(split, learner)  # what models share is prepared once
+    ease = _by_halves(trainer, _margins, **own)
+    return Difficulty(ease, folds, _without_folds(trainer, folds, **own))
 
 
 def ease_of_rows(
@@ -92,7 +92,7 @@ def ease_of_rows(
     >>> bool(ease[split.X[:, 0] == 0].mean() > ease[split.X[:, 0] == 1].mean() > 0)
     True
     """
-    return _by_halves(split, learner, _margins, seed, n_jobs, progress)
+    return _by_halves(_bound(split, learner), _margins, seed, n_jobs, progress)
 
 
 def ease_without_folds(
@@ -110,13 +110,7 @@ def ease_without_folds(
     >>> ease_without_folds(split, "logistic", np.arange(20) % 4, n_jobs=1).shape
     (4, 20)
     """
-    count = int(folds.max()) + 1
-    drawn = _halves(split.n_rows, count * _OF_A_FOLD, seed)
-    left = [(rows := drawn.rows(k))[folds[rows] != k // _OF_A_FOLD] for k in range(len(drawn))]
-    subsets = Subsets.of(left, split.n_rows, seed=seed)
-    said = _ask_models(split, learner, _margins, subsets, n_jobs, progress)
-    parts = [slice(k, k + _OF_A_FOLD) for k in range(0, len(drawn), _OF_A_FOLD)]
-    return np.stack([_mean_outside(subsets[part], said[part]) for part in parts])
+    return _without_folds(_bound(split, learner), folds, seed, n_jobs, progress)
 
 
 def ease_around(
@@ -154,21 +148,38 @@ def residuals_of_rows(
     >>> residuals_of_rows(split, "logistic", n_jobs=1).shape
     (20, 2)
     """
-    return _by_halves(split, learner, _residuals, seed, n_jobs, progress)
+    return _by_halves(_bound(split, learner), _residuals, seed, n_jobs, progress)
 
 
 def errors_of_rows(
     split: Split, learner: Any, *, seed: int = 0, n_jobs: int | None = -1, progress: bool | None = None
 ) -> NDArray[np.float64]:
     """Mean length of each training row's residual by models of half of the rows."""
-    return _by_halves(split, learner, _lengths, seed, n_jobs, progress)
+    return _by_halves(_bound(split, learner), _lengths, seed, n_jobs, progress)
+
+
+def _bound(split: Split, learner: Any) -> Trainer:
+    """Ready to answer for all training rows."""
+    return make_learner(learner).bind(split, split.X)
 
 
 def _by_halves(
-    split: Split, learner: Any, ask: Ask, seed: int, n_jobs: int | None, progress: bool | None
+    trainer: Trainer, ask: Ask, seed: int, n_jobs: int | None, progress: bool | None
 ) -> NDArray[np.float64]:
-    subsets = _halves(split.n_rows, _MODELS, seed)
-    return _mean_outside(subsets, _ask_models(split, learner, ask, subsets, n_jobs, progress))
+    subsets = _halves(trainer.split.n_rows, _MODELS, seed)
+    return _mean_outside(subsets, _ask_models(trainer, ask, subsets, n_jobs, progress))
+
+
+def _without_folds(
+    trainer: Trainer, folds: NDArray[np.int64], seed: int, n_jobs: int | None, progress: bool | None
+) -> NDArray[np.float64]:
+    count, n = int(folds.max()) + 1, trainer.split.n_rows
+    drawn = _halves(n, count * _OF_A_FOLD, seed)
+    left = [(rows := drawn.rows(k))[folds[rows] != k // _OF_A_FOLD] for k in range(len(drawn))]
+    subsets = Subsets.of(left, n, seed=seed)
+    said = _ask_models(trainer, _margins, subsets, n_jobs, progress)
+    parts = [slice(k, k + _OF_A_FOLD) for k in range(0, len(drawn), _OF_A_FOLD)]
+    return np.stack([_mean_outside(subsets[part], said[part]) for part in parts])
 
 
 def _halves(n_rows: int, n_models: int, seed: int) -> Subsets:
@@ -176,10 +187,9 @@ def _halves(n_rows: int, n_models: int, seed: int) -> Subsets:
 
 
 def _ask_models(
-    split: Split, learner: Any, ask: Ask, subsets: Subsets, n_jobs: int | None, progress: bool | None
+    trainer: Trainer, ask: Ask, subsets: Subsets, n_jobs: int | None, progress: bool | None
 ) -> NDArray[np.float64]:
     """What each model says of all training rows, a line a model."""
-    trainer = make_learner(learner).bind(split, split.X)
     with Progress("difficulty", len(subsets), enabled=progress) as bar:
         return _gather(trainer, ask, subsets, 1, n_jobs, bar)
 

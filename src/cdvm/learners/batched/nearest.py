@@ -104,17 +104,25 @@ def distance_blocks(
     first, copy_of = distinct_rows(X)
     for start in range(0, answers.shape[0], max(1, at_once)):
         block = slice(start, min(answers.shape[0], start + max(1, at_once)))
-        yield block, pairwise_distances(answers[block], X[first], metric=metric).take(copy_of, axis=1)
+        distances = pairwise_distances(answers[block], X[first], metric=metric)
+        yield block, distances.take(copy_of, axis=1) if len(first) < len(copy_of) else distances
 
 
 def distinct_rows(X: Features) -> tuple[Positions, Positions]:
-    """Rows without their copies, and which of them each row copies, so that copies are at equal distance."""
+    """Rows without their copies, and which of them each row copies, so that copies are at equal distance.
+
+    >>> distinct_rows(np.array([[2.0], [1.0], [2.0], [0.0]]))
+    (array([0, 1, 3]), array([0, 1, 0, 2]))
+    """
     if sparse.issparse(X):
         all_rows = np.arange(X.shape[0])
         return all_rows, all_rows
     whole_rows = np.ascontiguousarray(X).view(np.dtype((np.void, X.dtype.itemsize * X.shape[1])))
     _, first, copy_of = np.unique(whole_rows.ravel(), return_index=True, return_inverse=True)
-    return first, copy_of
+    order = np.argsort(first)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return first[order], place[copy_of]
 
 
 def _closest(distances: Floats, count: int) -> Positions:
