@@ -48,7 +48,7 @@ def test_no_set_is_trained_twice(wine, own):
 
 @pytest.mark.parametrize("behind", [(), (Normalizer(),)], ids=["alone", "pipeline"])
 def test_rows_are_ranked_for_many_models_only(wine, monkeypatch, behind):
-    monkeypatch.setattr("cdvm.learners.neighbors._NeighborsTrainer._make", None)
+    monkeypatch.setattr("cdvm.learners.neighbors.rank_rows", None)
     learner, one = make_pipeline(*behind, KNeighborsClassifier()), np.arange(71)
     few = [one] * (8 * wine.n_rows // len(one))
     assert len(score_sets(wine, learner, few, n_jobs=1)) == 16
