@@ -185,6 +185,15 @@ def test_models_of_few_rows_and_of_many_in_one_call(monkeypatch, weights, k):
     assert (labels == peer).mean() >= 0.999
 
 
+def test_models_of_repeated_rows_are_ranked_whatever_their_size(monkeypatch):
+    split, subsets = split_of("digits"), draw(6, 0.8, kind="bootstrap")
+    monkeypatch.setattr(neighbors, "_MANY", 1)
+    trainer = NeighborsLearner(3).bind(split, split.X_val)
+    monkeypatch.setattr(trainer, "_nearest_rows", None)
+    peer = peer_labels(KNeighborsClassifier(3, algorithm="brute"), split, subsets)
+    assert (trainer.predict(subsets) == peer).mean() >= 0.99
+
+
 def test_few_models_make_no_lists(monkeypatch):
     split, subsets = split_of("digits"), draw(20)
     without_tables(monkeypatch, listed=True)

@@ -181,11 +181,12 @@ class _NeighborsTrainer(Trainer):
 
         A single weight of one, of a byte, stands for neighbours that all count the same.
         """
+        repeated = subsets.sizes > np.diff(subsets.members.indptr)  # lists have each row once
         subsets = _one_by_one(subsets)
-        few = self._ranked & (subsets.sizes.astype(np.int64) ** 2 < _MANY * self.split.n_rows)
+        few = self._ranked & (repeated | (subsets.sizes.astype(np.int64) ** 2 < _MANY * self.split.n_rows))
         yield from self._by_rank(subsets, np.flatnonzero(few))
         for model in np.flatnonzero(~few).tolist():
-            nearest, distances = self._nearest_rows(subsets.rows(model))
+            nearest, distances = self._nearest_rows(subsets.rows(model), not repeated[model])
             weights: NDArray[Any] = np.ones(
                 (1, 1, 1), dtype=np.uint8 if nearest.shape[1] <= 255 else np.float32
             )
@@ -197,7 +198,7 @@ class _NeighborsTrainer(Trainer):
     def _by_rank(
         self, subsets: Subsets, models: NDArray[np.int64]
     ) -> Iterator[tuple[Any, slice, NDArray[Any], NDArray[Any]]]:
-        """The same for models of few rows, many at once."""
+        """The same for models of few rows, or of repeated ones, many at once."""
         if not len(models):
             return
         k, n = self.learner.n_neighbors, self.split.n_rows
@@ -220,11 +221,13 @@ class _NeighborsTrainer(Trainer):
                     weights = (ranks < n).astype(np.float32)
                 yield models[batch.models], table.columns, table.labels.ravel().take(place), weights
 
-    def _nearest_rows(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], Floats | None]:
+    def _nearest_rows(
+        self, rows: NDArray[np.int64], distinct: bool
+    ) -> tuple[NDArray[np.int64], Floats | None]:
         """Those of a model's rows nearest to each answer row, and how far they are where that counts."""
         answers, k = np.arange(self.X.shape[0]), min(self.learner.n_neighbors, len(rows))
         lists = self._lists
-        if lists is None or not lists.reach(len(rows), k) or len(np.unique(rows)) < len(rows):
+        if lists is None or not distinct or not lists.reach(len(rows), k):
             nearest, distances = self._search(rows, answers, k)
             return nearest, distances if self.learner.weights == "distance" else None
         nearest, near = lists.first(rows, k)
